@@ -1,0 +1,29 @@
+# How everything is compiled and linked.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(HOLDFAST_CCACHE ccache)
+if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HOLDFAST_CCACHE})
+endif()
+find_program(HOLDFAST_MOLD mold)
+if(HOLDFAST_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(holdfast_warnings INTERFACE)
+target_compile_options(holdfast_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                                                   -Wold-style-cast -Wconversion -Werror)
+
+# Hardening: the binary runs as root beside other people's data.
+add_compile_options(-fstack-protector-strong -fno-plt)
+add_link_options(-Wl,-z,relro,-z,now -Wl,--gc-sections)
+add_compile_options(-ffunction-sections -fdata-sections)
+if(HOLDFAST_SANITIZE)
+  add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
+else()
+  add_compile_options($<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/serve_command.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "server/server.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr char kFooter[] = R"(Example: volumes in image files below /srv/volumes, everything in one process
+
+  holdfast serve --node-id=$(hostname) --pool=default=file:/srv/volumes
+
+Pool keys: fs=ext4|ext3|xfs|btrfs (filesystem when a request names none; ext4),
+reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes promised
+per byte of room; 1), watermark=90% (no thin promises above this use; 90%).
+A YAML file given by --config has the same settings; flags win over it.)";
+
+// Flags as written; empty means "not given".
+struct Flags {
+  std::string config_path;
+  std::string role;
+  std::string endpoint;
+  std::string node_id;
+  std::string state_dir;
+  std::string driver_name;
+  std::string log_level;
+  std::int64_t max_volumes = -1;
+  std::vector<std::string> pools;
+};
+
+void Override(std::string& setting, const std::string& flag) {
+  if (!flag.empty()) setting = flag;
+}
+
+absl::StatusOr<Config> BuildConfig(const Flags& flags) {
+  Config config;
+  if (!flags.config_path.empty()) {
+    ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path));
+  }
+  if (!flags.role.empty()) {
+    ASSIGN_OR_RETURN(config.role, ParseRole(flags.role));
+  }
+  if (!flags.log_level.empty()) {
+    ASSIGN_OR_RETURN(config.log_level, ParseLogLevel(flags.log_level));
+  }
+  Override(config.endpoint, flags.endpoint);
+  Override(config.node_id, flags.node_id);
+  Override(config.state_dir, flags.state_dir);
+  Override(config.driver_name, flags.driver_name);
+  if (flags.max_volumes >= 0) config.max_volumes = flags.max_volumes;
+  if (!flags.pools.empty()) config.pools.clear();
+  for (const std::string& text : flags.pools) {
+    ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text));
+    config.pools.push_back(std::move(pool));
+  }
+  if (config.node_id.empty()) {
+    char name[256] = {};
+    if (::gethostname(name, sizeof(name) - 1) == 0) config.node_id = name;
+  }
+  return config;
+}
+
+int Run(const Flags& flags) {
+  const auto config = BuildConfig(flags);
+  absl::Status status = config.status();
+  if (config.ok()) {
+    StartLog(config->log_level);
+    status = server::Serve(*config);
+  }
+  if (status.ok()) return 0;
+  std::cerr << "holdfast: " << MessageOf(status) << "\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& app, Action& run) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App& serve = *app.add_subcommand("serve", "Serve the CSI services on a Unix socket");
+  serve.footer(kFooter);
+  serve.add_option("--role", flags->role, "all (default), controller or node");
+  serve.add_option("--endpoint", flags->endpoint,
+                   "Unix socket to serve on (default unix:///run/holdfast/csi.sock)")
+      ->envname("CSI_ENDPOINT");
+  serve.add_option("--node-id", flags->node_id,
+                   "Name of this node, stable for its life (default: the host's name)");
+  serve.add_option("--state-dir", flags->state_dir,
+                   "Directory for Holdfast's own state (default /var/lib/holdfast)");
+  serve.add_option("--pool", flags->pools,
+                   "NAME=file:DIRECTORY[,key=value...]; repeatable, the first is the default pool")
+      ->take_all();
+  serve.add_option("--driver-name", flags->driver_name, "CSI name (default csi.holdfast.dev)");
+  serve.add_option("--max-volumes", flags->max_volumes,
+                   "Volumes this node takes, for the scheduler; 0: no limit (default)");
+  serve.add_option("--log-level", flags->log_level, "debug, info (default), warning or error");
+  serve.add_option("--config", flags->config_path, "YAML file with the same settings");
+  serve.callback([flags, &run] { run = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace holdfast::cli

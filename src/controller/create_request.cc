@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/create_request.h"
+
+#include "controller/parameters.h"
+#include "fs/filesystem.h"
+#include "rpc/fields.h"
+
+namespace holdfast::controller {
+namespace {
+
+absl::Status CheckFields(const csi::v1::CreateVolumeRequest& request) {
+  RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
+  RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
+  if (request.volume_capabilities().empty()) {
+    return InvalidArgument("volume_capabilities is missing");
+  }
+  if (request.has_volume_content_source()) {
+    return InvalidArgument("volume_content_source is not supported: there are no snapshots or clones");
+  }
+  if (!request.mutable_parameters().empty()) {
+    return InvalidArgument("mutable_parameters is not supported: volumes cannot be modified");
+  }
+  return absl::OkStatus();
+}
+
+// One volume serves all the capabilities, so they must agree on what it is.
+absl::StatusOr<VolumeUse> CommonUse(const csi::v1::CreateVolumeRequest& request) {
+  VolumeUse common;
+  bool first = true;
+  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
+    ASSIGN_OR_RETURN(const VolumeUse use,
+                     rpc::ParseCapability(capability, absl::StatusCode::kInvalidArgument));
+    if (first) common = use;
+    first = false;
+    if (use.access_type != common.access_type || use.filesystem != common.filesystem) {
+      return InvalidArgument(
+          "volume_capabilities contradict each other: a volume is either raw block or one "
+          "filesystem");
+    }
+  }
+  return common;
+}
+
+absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
+                           const std::string& mkfs_options) {
+  const fs::Filesystem* const filesystem = fs::FindFilesystem(name);
+  if (filesystem == nullptr) return InvalidArgument("filesystem '{}' is not supported", name);
+  spec.filesystem = name;
+  spec.minimum_bytes = filesystem->min_size();
+  ASSIGN_OR_RETURN(spec.mkfs_options, filesystem->ParseMkfsOptions(mkfs_options));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequest& request,
+                                                 const pool::Pools& pools) {
+  RETURN_IF_ERROR(CheckFields(request));
+  ASSIGN_OR_RETURN(const VolumeUse use, CommonUse(request));
+  ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
+  CreateRequest parsed;
+  ASSIGN_OR_RETURN(parsed.pool, pools.Find(parameters.pool));
+  VolumeSpec& spec = parsed.spec;
+  spec.name = request.name();
+  spec.provisioning = parameters.provisioning;
+  spec.access_type = use.access_type;
+  spec.parameters = parameters.given;
+  spec.minimum_bytes = kVolumeGranularity;
+  if (request.has_capacity_range()) {
+    ASSIGN_OR_RETURN(const rpc::CapacityRange range,
+                     rpc::ParseCapacityRange(request.capacity_range()));
+    spec.required_bytes = range.required;
+    spec.limit_bytes = range.limit;
+  }
+  if (use.access_type == AccessType::kMount) {
+    const std::string& name =
+        use.filesystem.empty() ? parsed.pool->info().default_filesystem : use.filesystem;
+    RETURN_IF_ERROR(SetFilesystem(spec, name, parameters.mkfs_options));
+  } else if (!parameters.mkfs_options.empty()) {
+    return InvalidArgument("parameter 'mkfsOptions' makes no sense for a raw block volume");
+  }
+  return parsed;
+}
+
+}  // namespace holdfast::controller

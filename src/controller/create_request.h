@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a CreateVolumeRequest asks for, checked and free of protobuf.
+#pragma once
+
+#include "pool/pools.h"
+#include "proto/csi.pb.h"
+
+namespace holdfast::controller {
+
+struct CreateRequest {
+  pool::Pool* pool = nullptr;
+  VolumeSpec spec;
+};
+
+// INVALID_ARGUMENT naming the field for anything malformed or unsupported; OUT_OF_RANGE for a
+// capacity range that cannot be. Touches nothing.
+[[nodiscard]] absl::StatusOr<CreateRequest> ParseCreateRequest(
+    const csi::v1::CreateVolumeRequest& request, const pool::Pools& pools);
+
+}  // namespace holdfast::controller

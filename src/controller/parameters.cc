@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/parameters.h"
+
+namespace holdfast::controller {
+namespace {
+
+constexpr char kCoPrefix[] = "csi.storage.k8s.io/";
+constexpr char kCoFilesystem[] = "csi.storage.k8s.io/fstype";
+
+absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
+                          const std::string& value) {
+  if (key == "pool") {
+    RETURN_IF_ERROR(Annotate(ValidatePoolName(value), "parameter 'pool'"));
+    parameters.pool = value;
+  } else if (key == "provisioning") {
+    ASSIGN_OR_RETURN(parameters.provisioning, ParseProvisioning(value));
+  } else if (key == "mkfsOptions") {
+    parameters.mkfs_options = value;
+  } else {
+    return InvalidArgument("unknown parameter '{}' (known: pool, provisioning, mkfsOptions)", key);
+  }
+  parameters.given[key] = value;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ClassParameters> ParseParameters(
+    const google::protobuf::Map<std::string, std::string>& parameters) {
+  ClassParameters parsed;
+  for (const auto& [key, value] : parameters) {
+    if (key == kCoFilesystem) parsed.filesystem = value;
+    if (!key.starts_with(kCoPrefix)) RETURN_IF_ERROR(SetParameter(parsed, key, value));
+  }
+  return parsed;
+}
+
+}  // namespace holdfast::controller

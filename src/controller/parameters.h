@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// StorageClass parameters; docs/parameters.md tells users of them.
+#pragma once
+
+#include <google/protobuf/map.h>
+
+#include <map>
+#include <string>
+
+#include "core/volume.h"
+
+namespace holdfast::controller {
+
+struct ClassParameters {
+  std::string pool;  // empty: the default pool
+  Provisioning provisioning = Provisioning::kThick;
+  std::string mkfs_options;                  // as written; each filesystem checks its own
+  std::string filesystem;                    // csi.storage.k8s.io/fstype, only in GetCapacity
+  std::map<std::string, std::string> given;  // all but the CO's own keys, for comparison
+};
+
+// INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/" are
+// the CO's own and tolerated.
+[[nodiscard]] absl::StatusOr<ClassParameters> ParseParameters(
+    const google::protobuf::Map<std::string, std::string>& parameters);
+
+}  // namespace holdfast::controller

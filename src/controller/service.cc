@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/service.h"
+
+#include <algorithm>
+
+#include "controller/create_request.h"
+#include "controller/parameters.h"
+#include "core/volume_use.h"
+#include "fs/filesystem.h"
+#include "rpc/fields.h"
+#include "rpc/topology.h"
+
+namespace holdfast::controller {
+namespace {
+
+using Capability = csi::v1::ControllerServiceCapability;
+
+constexpr Capability::RPC::Type kCapabilities[] = {
+    Capability::RPC::CREATE_DELETE_VOLUME, Capability::RPC::LIST_VOLUMES,
+    Capability::RPC::GET_CAPACITY,         Capability::RPC::EXPAND_VOLUME,
+    Capability::RPC::VOLUME_CONDITION,     Capability::RPC::GET_VOLUME,
+    Capability::RPC::SINGLE_NODE_MULTI_WRITER,
+};
+
+void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condition) {
+  target.set_abnormal(condition.abnormal);
+  target.set_message(condition.message);
+}
+
+// The smallest volume of the kind that a GetCapacityRequest describes.
+Bytes MinimumSize(const csi::v1::GetCapacityRequest& request, const ClassParameters& parameters,
+                  const pool::PoolInfo& pool) {
+  std::string name = parameters.filesystem.empty() ? pool.default_filesystem : parameters.filesystem;
+  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
+    if (capability.has_block()) return kVolumeGranularity;
+    if (!capability.mount().fs_type().empty()) name = capability.mount().fs_type();
+  }
+  const fs::Filesystem* const filesystem = fs::FindFilesystem(name);
+  return filesystem == nullptr ? kVolumeGranularity : filesystem->min_size();
+}
+
+// Why the volume cannot do what is asked of it; empty if it can.
+std::string Objection(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                      const Volume& volume) {
+  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
+    const auto use = rpc::ParseCapability(capability, absl::StatusCode::kFailedPrecondition);
+    const absl::Status suitable = use.ok() ? RequireSuitable(volume, *use) : use.status();
+    if (!suitable.ok()) return MessageOf(suitable);
+  }
+  if (request.parameters().empty()) return "";
+  const auto parameters = ParseParameters(request.parameters());
+  if (!parameters.ok()) return MessageOf(parameters.status());
+  return parameters->given == volume.parameters ? "" : "parameters differ from the volume's";
+}
+
+}  // namespace
+
+absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
+                             csi::v1::CreateVolumeResponse& response) {
+  ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools));
+  if (request.has_accessibility_requirements()) {
+    RETURN_IF_ERROR(CheckTopology(request.accessibility_requirements()));
+  }
+  const VolumeId id = create.pool->IdOf(create.spec.name);
+  ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(id.ToString(), "CreateVolume"));
+  ASSIGN_OR_RETURN(const Volume volume, create.pool->Create(create.spec));
+  *response.mutable_volume() = Describe(volume);
+  return absl::OkStatus();
+}
+
+absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  const auto located = Locate(request.volume_id());
+  if (absl::IsNotFound(located.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(located.status());
+  ASSIGN_OR_RETURN(const auto lock,
+                   env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
+  const auto stage = env_.stages.Find(request.volume_id());
+  if (stage.ok()) {
+    const auto device = located->pool->FindAttached(located->id);
+    if (device.ok() && device->has_value()) {
+      return FailedPrecondition("volume '{}' is in use: it is staged at '{}'", request.volume_id(),
+                                stage->staging_path);
+    }
+  }
+  RETURN_IF_ERROR(located->pool->Delete(located->id));
+  return env_.stages.Remove(request.volume_id());
+}
+
+absl::Status Service::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                               csi::v1::ValidateVolumeCapabilitiesResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  if (request.volume_capabilities().empty()) {
+    return InvalidArgument("volume_capabilities is missing");
+  }
+  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
+    const auto use = rpc::ParseCapability(capability, absl::StatusCode::kFailedPrecondition);
+    if (absl::IsInvalidArgument(use.status())) return use.status();
+  }
+  ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
+  ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
+  response.set_message(Objection(request, volume));
+  if (!response.message().empty()) return absl::OkStatus();
+  auto& confirmed = *response.mutable_confirmed();
+  *confirmed.mutable_volume_context() = request.volume_context();
+  *confirmed.mutable_volume_capabilities() = request.volume_capabilities();
+  *confirmed.mutable_parameters() = request.parameters();
+  return absl::OkStatus();
+}
+
+absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
+                           csi::v1::ListVolumesResponse& response) {
+  if (request.max_entries() < 0) return InvalidArgument("max_entries is negative");
+  if (!request.starting_token().empty() && !VolumeId::Parse(request.starting_token())) {
+    return Aborted("starting_token was not given by an earlier ListVolumes; start again without it");
+  }
+  const auto limit = static_cast<std::size_t>(request.max_entries());
+  // One more than asked for tells whether there is a next page.
+  std::vector<Volume> volumes =
+      env_.pools.List(request.starting_token(), limit == 0 ? 0 : limit + 1);
+  if (limit != 0 && volumes.size() > limit) {
+    volumes.pop_back();
+    response.set_next_token(volumes.back().id.ToString());
+  }
+  for (const Volume& volume : volumes) {
+    auto& entry = *response.add_entries();
+    *entry.mutable_volume() = Describe(volume);
+    ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(volume.id.pool));
+    SetCondition(*entry.mutable_status()->mutable_volume_condition(), pool->Condition(volume));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
+                              csi::v1::GetCapacityResponse& response) {
+  RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
+  ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
+  ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(parameters.pool));
+  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
+    const auto use = rpc::ParseCapability(capability, absl::StatusCode::kFailedPrecondition);
+    if (absl::IsFailedPrecondition(use.status())) return absl::OkStatus();  // none of that kind
+    RETURN_IF_ERROR(use.status());
+  }
+  if (request.has_accessible_topology() &&
+      !rpc::Matches(request.accessible_topology(),
+                    rpc::NodeTopology(env_.driver_name, env_.node_id))) {
+    return absl::OkStatus();  // no capacity there
+  }
+  ASSIGN_OR_RETURN(const PoolCapacity capacity, pool->Measure(parameters.provisioning));
+  response.set_available_capacity(capacity.available_bytes);
+  response.mutable_maximum_volume_size()->set_value(capacity.maximum_volume_bytes);
+  response.mutable_minimum_volume_size()->set_value(
+      std::max(capacity.minimum_volume_bytes, MinimumSize(request, parameters, pool->info())));
+  return absl::OkStatus();
+}
+
+absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& request,
+                             csi::v1::ControllerExpandVolumeResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
+  ASSIGN_OR_RETURN(const rpc::CapacityRange range,
+                   rpc::ParseCapacityRange(request.capacity_range()));
+  ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
+  ASSIGN_OR_RETURN(const auto lock,
+                   env_.volume_locks.TryLock(request.volume_id(), "ControllerExpandVolume"));
+  if (request.has_volume_capability()) {
+    ASSIGN_OR_RETURN(const VolumeUse use,
+                     rpc::ParseCapability(request.volume_capability(),
+                                          absl::StatusCode::kInvalidArgument));
+    ASSIGN_OR_RETURN(const Volume present, located.pool->Get(located.id));
+    RETURN_IF_ERROR(WithCode(RequireSuitable(present, use), absl::StatusCode::kInvalidArgument));
+  }
+  const auto volume = located.pool->Grow(located.id, range.required, range.limit);
+  // RESOURCE_EXHAUSTED would leave the CO's user unable to take the request back.
+  if (absl::IsResourceExhausted(volume.status())) {
+    return WithCode(volume.status(), absl::StatusCode::kOutOfRange);
+  }
+  RETURN_IF_ERROR(volume.status());
+  response.set_capacity_bytes(volume->capacity_bytes);
+  // Raw block shows its size at once, and a filesystem that is not there yet will be made that large.
+  response.set_node_expansion_required(volume->state == VolumeState::kFormatted);
+  return absl::OkStatus();
+}
+
+absl::Status Service::Get(const csi::v1::ControllerGetVolumeRequest& request,
+                          csi::v1::ControllerGetVolumeResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
+  ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
+  *response.mutable_volume() = Describe(volume);
+  SetCondition(*response.mutable_status()->mutable_volume_condition(),
+               located.pool->Condition(volume));
+  return absl::OkStatus();
+}
+
+// A volume that another node or an unknown pool owns may well exist: the CO must ask again, and must
+// never take the answer for "gone".
+absl::StatusOr<pool::Pools::Located> Service::Locate(const std::string& volume_id) const {
+  auto located = env_.pools.Locate(volume_id);
+  if (located.ok() || absl::IsNotFound(located.status())) return located;
+  return WithCode(located.status(), absl::StatusCode::kUnavailable);
+}
+
+absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement) const {
+  const csi::v1::Topology here = rpc::NodeTopology(env_.driver_name, env_.node_id);
+  const auto& requisite = requirement.requisite();
+  const bool fits = requisite.empty() || std::ranges::any_of(requisite, [&](const auto& wanted) {
+                      return rpc::Matches(wanted, here);
+                    });
+  if (fits) return absl::OkStatus();
+  return ResourceExhausted(
+      "accessibility_requirements: none of the requisite topologies is node '{}'", env_.node_id);
+}
+
+csi::v1::Volume Service::Describe(const Volume& volume) const {
+  csi::v1::Volume described;
+  described.set_volume_id(volume.id.ToString());
+  described.set_capacity_bytes(volume.capacity_bytes);
+  *described.add_accessible_topology() = rpc::NodeTopology(env_.driver_name, volume.id.node);
+  return described;
+}
+
+grpc::Status Service::CreateVolume(grpc::ServerContext*,
+                                   const csi::v1::CreateVolumeRequest* request,
+                                   csi::v1::CreateVolumeResponse* response) {
+  return env_.calls.Run({"CreateVolume", request->name()},
+                        [&] { return Create(*request, *response); });
+}
+
+grpc::Status Service::DeleteVolume(grpc::ServerContext*,
+                                   const csi::v1::DeleteVolumeRequest* request,
+                                   csi::v1::DeleteVolumeResponse*) {
+  return env_.calls.Run({"DeleteVolume", request->volume_id()}, [&] { return Delete(*request); });
+}
+
+grpc::Status Service::ValidateVolumeCapabilities(
+    grpc::ServerContext*, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
+    csi::v1::ValidateVolumeCapabilitiesResponse* response) {
+  return env_.calls.Run({"ValidateVolumeCapabilities", request->volume_id()},
+                        [&] { return Validate(*request, *response); });
+}
+
+grpc::Status Service::ListVolumes(grpc::ServerContext*, const csi::v1::ListVolumesRequest* request,
+                                  csi::v1::ListVolumesResponse* response) {
+  return env_.calls.Run({"ListVolumes", "", LogLevel::kDebug},
+                        [&] { return List(*request, *response); });
+}
+
+grpc::Status Service::GetCapacity(grpc::ServerContext*, const csi::v1::GetCapacityRequest* request,
+                                  csi::v1::GetCapacityResponse* response) {
+  return env_.calls.Run({"GetCapacity", "", LogLevel::kDebug},
+                        [&] { return Measure(*request, *response); });
+}
+
+grpc::Status Service::ControllerGetCapabilities(
+    grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
+    csi::v1::ControllerGetCapabilitiesResponse* response) {
+  return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
+    for (const auto type : kCapabilities) {
+      response->add_capabilities()->mutable_rpc()->set_type(type);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status Service::ControllerExpandVolume(grpc::ServerContext*,
+                                             const csi::v1::ControllerExpandVolumeRequest* request,
+                                             csi::v1::ControllerExpandVolumeResponse* response) {
+  return env_.calls.Run({"ControllerExpandVolume", request->volume_id()},
+                        [&] { return Expand(*request, *response); });
+}
+
+grpc::Status Service::ControllerGetVolume(grpc::ServerContext*,
+                                          const csi::v1::ControllerGetVolumeRequest* request,
+                                          csi::v1::ControllerGetVolumeResponse* response) {
+  return env_.calls.Run({"ControllerGetVolume", request->volume_id(), LogLevel::kDebug},
+                        [&] { return Get(*request, *response); });
+}
+
+}  // namespace holdfast::controller

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// csi.v1.Controller: protobuf in, pools, protobuf out.
+#pragma once
+
+#include <string>
+
+#include "core/key_lock.h"
+#include "pool/pools.h"
+#include "pool/stage_store.h"
+#include "proto/csi.grpc.pb.h"
+#include "rpc/call_runner.h"
+
+namespace holdfast::controller {
+
+// Thread-safe. RPCs that are not overridden answer UNIMPLEMENTED and are not advertised.
+class Service final : public csi::v1::Controller::Service {
+ public:
+  struct Environment {
+    std::string driver_name;
+    std::string node_id;
+    const pool::Pools& pools;
+    const pool::StageStore& stages;
+    KeyLock& volume_locks;
+    rpc::CallRunner& calls;
+  };
+  explicit Service(const Environment& environment) : env_(environment) {}
+
+  grpc::Status CreateVolume(grpc::ServerContext* context,
+                            const csi::v1::CreateVolumeRequest* request,
+                            csi::v1::CreateVolumeResponse* response) override;
+  grpc::Status DeleteVolume(grpc::ServerContext* context,
+                            const csi::v1::DeleteVolumeRequest* request,
+                            csi::v1::DeleteVolumeResponse* response) override;
+  grpc::Status ValidateVolumeCapabilities(
+      grpc::ServerContext* context, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
+      csi::v1::ValidateVolumeCapabilitiesResponse* response) override;
+  grpc::Status ListVolumes(grpc::ServerContext* context,
+                           const csi::v1::ListVolumesRequest* request,
+                           csi::v1::ListVolumesResponse* response) override;
+  grpc::Status GetCapacity(grpc::ServerContext* context,
+                           const csi::v1::GetCapacityRequest* request,
+                           csi::v1::GetCapacityResponse* response) override;
+  grpc::Status ControllerGetCapabilities(
+      grpc::ServerContext* context, const csi::v1::ControllerGetCapabilitiesRequest* request,
+      csi::v1::ControllerGetCapabilitiesResponse* response) override;
+  grpc::Status ControllerExpandVolume(grpc::ServerContext* context,
+                                      const csi::v1::ControllerExpandVolumeRequest* request,
+                                      csi::v1::ControllerExpandVolumeResponse* response) override;
+  grpc::Status ControllerGetVolume(grpc::ServerContext* context,
+                                   const csi::v1::ControllerGetVolumeRequest* request,
+                                   csi::v1::ControllerGetVolumeResponse* response) override;
+
+ private:
+  absl::Status Create(const csi::v1::CreateVolumeRequest& request,
+                      csi::v1::CreateVolumeResponse& response);
+  absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
+  absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                        csi::v1::ValidateVolumeCapabilitiesResponse& response);
+  absl::Status List(const csi::v1::ListVolumesRequest& request,
+                    csi::v1::ListVolumesResponse& response);
+  absl::Status Measure(const csi::v1::GetCapacityRequest& request,
+                       csi::v1::GetCapacityResponse& response);
+  absl::Status Expand(const csi::v1::ControllerExpandVolumeRequest& request,
+                      csi::v1::ControllerExpandVolumeResponse& response);
+  absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request,
+                   csi::v1::ControllerGetVolumeResponse& response);
+
+  absl::StatusOr<pool::Pools::Located> Locate(const std::string& volume_id) const;
+  absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement) const;
+  csi::v1::Volume Describe(const Volume& volume) const;
+
+  const Environment env_;
+};
+
+}  // namespace holdfast::controller

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "core/volume_id.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t kMaxSocketPath = 107;  // sun_path without its NUL, unix(7)
+constexpr std::size_t kMaxDriverName = 63;   // CSI spec, GetPluginInfoResponse.name
+
+absl::StatusOr<PoolConfig> ParsePoolNode(const YAML::Node& node) {
+  std::string name;
+  std::string storage;
+  std::map<std::string, std::string> keys;
+  for (const auto& entry : node) {
+    const auto key = entry.first.as<std::string>();
+    const auto value = entry.second.as<std::string>();
+    if (key == "name") {
+      name = value;
+    } else if (key == "file") {
+      storage = "file:" + value;
+    } else {
+      keys[key] = value;
+    }
+  }
+  return MakePoolConfig(name, storage, keys);
+}
+
+absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node& value) {
+  if (key == "pools") {
+    for (const auto& node : value) {
+      ASSIGN_OR_RETURN(PoolConfig pool, ParsePoolNode(node));
+      config.pools.push_back(std::move(pool));
+    }
+    return absl::OkStatus();
+  }
+  const auto text = value.as<std::string>();
+  if (key == "role") {
+    ASSIGN_OR_RETURN(config.role, ParseRole(text));
+  } else if (key == "logLevel") {
+    ASSIGN_OR_RETURN(config.log_level, ParseLogLevel(text));
+  } else if (key == "maxVolumes") {
+    config.max_volumes = value.as<std::int64_t>();
+  } else if (key == "endpoint") {
+    config.endpoint = text;
+  } else if (key == "nodeId") {
+    config.node_id = text;
+  } else if (key == "stateDir") {
+    config.state_dir = text;
+  } else if (key == "driverName") {
+    config.driver_name = text;
+  } else {
+    return InvalidArgument("unknown setting '{}'", key);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateDriverName(std::string_view name) {
+  const auto inner = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '.'; };
+  if (name.empty() || name.size() > kMaxDriverName || !std::ranges::all_of(name, inner) ||
+      !std::isalpha(static_cast<unsigned char>(name.front())) ||
+      !std::isalpha(static_cast<unsigned char>(name.back()))) {
+    return InvalidArgument("driver name '{}' must be a domain name of at most {} characters", name,
+                           kMaxDriverName);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Role> ParseRole(std::string_view text) {
+  if (text == "all") return Role::kAll;
+  if (text == "controller") return Role::kController;
+  if (text == "node") return Role::kNode;
+  return InvalidArgument("role '{}' is none of: all, controller, node", text);
+}
+
+absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
+  Config config;
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    if (!root.IsMap()) return InvalidArgument("the configuration must be a map of settings");
+    for (const auto& entry : root) {
+      const auto key = entry.first.as<std::string>();
+      RETURN_IF_ERROR(Annotate(SetSetting(config, key, entry.second), key));
+    }
+  } catch (const YAML::Exception& error) {
+    return InvalidArgument("{}", error.what());
+  }
+  return config;
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return NotFound("configuration file '{}' cannot be read", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  absl::StatusOr<Config> config = ParseConfig(text.str());
+  if (!config.ok()) return Annotate(config.status(), path);
+  return config;
+}
+
+absl::Status ValidateConfig(const Config& config) {
+  RETURN_IF_ERROR(SocketPath(config.endpoint).status());
+  RETURN_IF_ERROR(ValidateNodeId(config.node_id));
+  RETURN_IF_ERROR(ValidateDriverName(config.driver_name));
+  if (!config.state_dir.starts_with('/')) {
+    return InvalidArgument("state directory '{}' must be an absolute path", config.state_dir);
+  }
+  if (config.max_volumes < 0) return InvalidArgument("maxVolumes must not be negative");
+  if (config.pools.empty()) {
+    return InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> SocketPath(const std::string& endpoint) {
+  std::string path = endpoint;
+  if (path.starts_with("unix:")) path.erase(0, 5);
+  if (path.starts_with("//")) path.erase(0, 2);
+  if (!path.starts_with('/')) {
+    return InvalidArgument("endpoint '{}' must be a Unix socket such as unix:///run/holdfast.sock",
+                           endpoint);
+  }
+  if (path.size() > kMaxSocketPath) {
+    return InvalidArgument("endpoint '{}' is longer than {} bytes, the most a Unix socket can have",
+                           endpoint, kMaxSocketPath);
+  }
+  return path;
+}
+
+}  // namespace holdfast

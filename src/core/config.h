@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `holdfast serve` is told: the YAML file, and the checks that hold for flags as well.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/log.h"
+#include "core/pool_config.h"
+
+namespace holdfast {
+
+enum class Role { kAll, kController, kNode };
+
+// INVALID_ARGUMENT unless "all", "controller" or "node".
+[[nodiscard]] absl::StatusOr<Role> ParseRole(std::string_view text);
+
+struct Config {
+  Role role = Role::kAll;
+  std::string endpoint = "unix:///run/holdfast/csi.sock";
+  std::string node_id;
+  std::string state_dir = "/var/lib/holdfast";
+  std::string driver_name = "csi.holdfast.dev";
+  LogLevel log_level = LogLevel::kInfo;
+  std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
+  std::vector<PoolConfig> pools;
+};
+
+// Reads a YAML file over the defaults above. INVALID_ARGUMENT naming the line or key for anything
+// unknown, of the wrong type or out of range; NOT_FOUND if the file is not there.
+[[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
+[[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
+
+// INVALID_ARGUMENT naming the setting, for what must hold wherever it came from: node id and driver
+// name well-formed, at least one pool, endpoint a Unix socket.
+[[nodiscard]] absl::Status ValidateConfig(const Config& config);
+
+// The file system path of a CSI endpoint: unix:///x.sock, unix:/x.sock or /x.sock; at most 107 bytes
+// (unix(7)). INVALID_ARGUMENT otherwise.
+[[nodiscard]] absl::StatusOr<std::string> SocketPath(const std::string& endpoint);
+
+}  // namespace holdfast

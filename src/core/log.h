@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log: one JSON object per line on standard error, written at once so that a crash loses nothing.
+// Callers log facts by name; requests are never written as a whole, so secrets cannot slip in.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/status.h"
+
+namespace holdfast {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// "debug", "info", "warning", "error". INVALID_ARGUMENT otherwise.
+[[nodiscard]] absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text);
+
+// Lines below `level` are dropped. Call before threads start; info until then.
+void StartLog(LogLevel level);
+
+// Thread-safe. {"time":…, "level":…, "message":…}
+void LogMessage(LogLevel level, std::string_view message);
+
+// One answered call: {"time":…, "level":…, "message":"call", "request":…, "method":…, "volume":…,
+// "code":…, "ms":…, "error":…}; volume and error only where there are any.
+struct CallRecord {
+  std::uint64_t request_id = 0;
+  std::string_view method;
+  std::string_view volume;
+  std::chrono::microseconds duration{0};
+  absl::Status status;
+};
+void LogCall(LogLevel level, const CallRecord& call);
+
+template <typename... Args>
+void LogInfo(fmt::format_string<Args...> format, Args&&... args) {
+  LogMessage(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void LogWarning(fmt::format_string<Args...> format, Args&&... args) {
+  LogMessage(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void LogError(fmt::format_string<Args...> format, Args&&... args) {
+  LogMessage(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/pool_config.h"
+
+#include <charconv>
+
+#include "core/volume_id.h"
+
+namespace holdfast {
+namespace {
+
+absl::StatusOr<double> ParseNumber(std::string_view key, std::string_view text, double least,
+                                   double most) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least) ||
+      !(value <= most)) {
+    return InvalidArgument("{}='{}' must be a number from {} to {}", key, text, least, most);
+  }
+  return value;
+}
+
+// "90%" as 0.9.
+absl::StatusOr<double> ParsePercent(std::string_view key, std::string_view text) {
+  if (!text.ends_with('%')) return InvalidArgument("{}='{}' must be a percentage", key, text);
+  text.remove_suffix(1);
+  ASSIGN_OR_RETURN(const double percent, ParseNumber(key, text, 0, 100));
+  return percent / 100;
+}
+
+absl::Status SetReserve(SpacePolicy& space, std::string_view text) {
+  space.reserve_bytes = 0;
+  space.reserve_fraction = 0;
+  if (text.ends_with('%')) {
+    ASSIGN_OR_RETURN(space.reserve_fraction, ParsePercent("reserve", text));
+  } else {
+    ASSIGN_OR_RETURN(space.reserve_bytes, ParseBytes(text));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetKey(PoolConfig& pool, const std::string& key, const std::string& value) {
+  if (key == "fs") {
+    pool.default_filesystem = value;  // checked against the supported ones at start
+    return absl::OkStatus();
+  }
+  if (key == "reserve") return SetReserve(pool.space, value);
+  if (key == "overcommit") {
+    ASSIGN_OR_RETURN(pool.space.overcommit, ParseNumber(key, value, 1, 1000));
+    return absl::OkStatus();
+  }
+  if (key == "watermark") {
+    ASSIGN_OR_RETURN(pool.space.watermark, ParsePercent(key, value));
+    return absl::OkStatus();
+  }
+  return InvalidArgument("unknown key '{}' (known: fs, reserve, overcommit, watermark)", key);
+}
+
+}  // namespace
+
+absl::StatusOr<PoolConfig> MakePoolConfig(const std::string& name, std::string_view storage,
+                                          const std::map<std::string, std::string>& keys) {
+  PoolConfig pool{.name = name, .kind = "", .location = "", .space = {}};
+  RETURN_IF_ERROR(ValidatePoolName(name));
+  const std::size_t colon = storage.find(':');
+  pool.kind = std::string(storage.substr(0, colon));
+  if (pool.kind != "file" || colon == std::string_view::npos) {
+    return InvalidArgument("pool '{}': '{}' must be file:DIRECTORY", name, storage);
+  }
+  pool.location = std::string(storage.substr(colon + 1));
+  if (!pool.location.starts_with('/')) {
+    return InvalidArgument("pool '{}': directory '{}' must be an absolute path", name,
+                           pool.location);
+  }
+  for (const auto& [key, value] : keys) {
+    RETURN_IF_ERROR(Annotate(SetKey(pool, key, value), fmt::format("pool '{}'", name)));
+  }
+  return pool;
+}
+
+absl::StatusOr<PoolConfig> ParsePool(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    return InvalidArgument("pool '{}' must be NAME=file:DIRECTORY[,key=value...]", text);
+  }
+  const std::string name(text.substr(0, equals));
+  std::string_view rest = text.substr(equals + 1);
+  std::string_view storage = rest.substr(0, rest.find(','));
+  rest.remove_prefix(storage.size());
+  std::map<std::string, std::string> keys;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);  // the comma
+    const std::string_view pair = rest.substr(0, rest.find(','));
+    rest.remove_prefix(pair.size());
+    const std::size_t middle = pair.find('=');
+    if (middle == std::string_view::npos) {
+      return InvalidArgument("pool '{}': '{}' must be key=value", name, pair);
+    }
+    const std::string key(pair.substr(0, middle));
+    if (!keys.emplace(key, pair.substr(middle + 1)).second) {
+      return InvalidArgument("pool '{}': key '{}' is given twice", name, key);
+    }
+  }
+  return MakePoolConfig(name, storage, keys);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a volume is, in the words of the CSI contract but free of protobuf.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/volume_id.h"
+
+namespace holdfast {
+
+// thick: every byte is allocated when the volume is made. thin: bytes are allocated when written.
+enum class Provisioning { kThick, kThin };
+
+// A volume is a filesystem or a raw block device for its whole life: a device that applications
+// wrote raw must never come up for formatting.
+enum class AccessType { kMount, kBlock };
+
+// CSI access modes that one node can serve (VolumeCapability.AccessMode.Mode).
+enum class AccessMode {
+  kSingleNodeWriter,
+  kSingleNodeReaderOnly,
+  kSingleNodeSingleWriter,
+  kSingleNodeMultiWriter,
+};
+
+// The life of a volume as its record tells it; each step is durable before the act it announces.
+enum class VolumeState {
+  kAllocating,  // the image is being made; the CO has not been told of the volume
+  kReady,       // usable; never formatted (for block volumes: the final state)
+  kFormatting,  // mkfs may have started; no data can exist, no mount has happened
+  kFormatted,   // a filesystem with the recorded UUID is there; it is never formatted again
+  kDeleting,    // tombstone: whatever is left of the volume is to be removed
+};
+
+[[nodiscard]] std::string_view ToString(Provisioning value);
+[[nodiscard]] std::string_view ToString(AccessType value);
+[[nodiscard]] std::string_view ToString(AccessMode value);
+[[nodiscard]] std::string_view ToString(VolumeState value);
+
+// The inverse of ToString. INVALID_ARGUMENT for other text.
+[[nodiscard]] absl::StatusOr<Provisioning> ParseProvisioning(std::string_view text);
+[[nodiscard]] absl::StatusOr<AccessType> ParseAccessType(std::string_view text);
+[[nodiscard]] absl::StatusOr<AccessMode> ParseAccessMode(std::string_view text);
+[[nodiscard]] absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text);
+
+// What CreateVolume asks of a pool.
+struct VolumeSpec {
+  std::string name;  // the CO's name: any Unicode, never used as a path
+  Bytes required_bytes = 0;
+  Bytes limit_bytes = 0;    // 0: no limit
+  Bytes minimum_bytes = 0;  // what the filesystem needs at least
+  Provisioning provisioning = Provisioning::kThick;
+  AccessType access_type = AccessType::kMount;
+  std::string filesystem;                           // empty for block volumes
+  std::vector<std::string> mkfs_options;            // checked argument vector
+  std::map<std::string, std::string> parameters;    // StorageClass parameters, for comparison
+};
+
+struct Volume {
+  VolumeId id;
+  std::string name;
+  Bytes capacity_bytes = 0;  // the size of the device, a multiple of kVolumeGranularity
+  Provisioning provisioning = Provisioning::kThick;
+  AccessType access_type = AccessType::kMount;
+  VolumeState state = VolumeState::kAllocating;
+  std::string filesystem;       // empty for block volumes
+  std::string filesystem_uuid;  // set from kFormatting on
+  std::vector<std::string> mkfs_options;
+  std::map<std::string, std::string> parameters;
+  std::string created_at;  // RFC 3339, UTC
+};
+
+// Capacities are multiples of this: every filesystem and sector size in use divides it.
+inline constexpr Bytes kVolumeGranularity = 4096;
+
+// The capacity of a volume for which nothing was asked.
+inline constexpr Bytes kDefaultVolumeSize = kGiB;
+
+// The capacity to give for a request: at least required and minimum, at most limit (0: none), a
+// multiple of kVolumeGranularity. OUT_OF_RANGE when no such size exists.
+[[nodiscard]] absl::StatusOr<Bytes> ChooseCapacity(Bytes required, Bytes limit, Bytes minimum);
+
+// What a pool can still give to one kind of volume (GetCapacity).
+struct PoolCapacity {
+  Bytes available_bytes = 0;
+  Bytes maximum_volume_bytes = 0;  // a CreateVolume of this size is accepted now
+  Bytes minimum_volume_bytes = 0;
+};
+
+// Whether a volume can do its work (VolumeCondition).
+struct VolumeCondition {
+  bool abnormal = false;
+  std::string message;
+};
+
+}  // namespace holdfast

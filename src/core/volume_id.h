@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The volume id that the CO stores for ever: it names the pool and the node that own the bytes, so
+// that no look-up table exists that could be lost.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace holdfast {
+
+// "<pool>:<node>:<uuid>", at most 128 bytes (the CSI limit for strings).
+struct VolumeId {
+  std::string pool;  // name of the pool as configured
+  std::string node;  // node that holds the bytes
+  std::string uuid;  // lower-case UUID, unique in its pool, derived from the CO's name
+
+  [[nodiscard]] std::string ToString() const;
+
+  // nothing when `text` was not made by ToString: such a volume cannot exist.
+  [[nodiscard]] static std::optional<VolumeId> Parse(std::string_view text);
+
+  friend bool operator==(const VolumeId&, const VolumeId&) = default;
+};
+
+// 1..24 characters of [a-z0-9-], not beginning or ending with '-'.
+// INVALID_ARGUMENT otherwise.
+[[nodiscard]] absl::Status ValidatePoolName(std::string_view name);
+
+// 1..63 characters of [A-Za-z0-9._-], first and last alphanumeric: a node name is also a topology
+// value, and Kubernetes keeps those as label values. INVALID_ARGUMENT otherwise.
+[[nodiscard]] absl::Status ValidateNodeId(std::string_view node_id);
+
+// True for 36 characters of lower-case UUID text.
+[[nodiscard]] bool IsUuid(std::string_view text);
+
+// The version-5 UUID of `name` in the name space of `pool_id` (itself a UUID): the same name in the
+// same pool is the same volume, which makes CreateVolume idempotent without a journal.
+// INTERNAL if `pool_id` is no UUID.
+[[nodiscard]] absl::StatusOr<std::string> UuidOfName(const std::string& pool_id,
+                                                     std::string_view name);
+
+// A fresh random UUID in lower case.
+[[nodiscard]] std::string RandomUuid();
+
+}  // namespace holdfast

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// ext3 and ext4: mke2fs(8), e2fsck(8), resize2fs(8); growth while mounted by EXT4_IOC_RESIZE_FS.
+#include <ext2fs/ext2_fs.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fs/ext_superblock.h"
+#include "fs/filesystems.h"
+#include "fs/format_programs.h"
+#include "fs/mkfs_options.h"
+#include "fs/mounted_root.h"
+#include "os/capabilities.h"
+
+namespace holdfast::fs {
+namespace {
+
+// e2fsck(8): 0 no errors, 1 errors corrected; every other bit means that the work is not done.
+constexpr int kCorrected = 1;
+constexpr std::size_t kOutputInError = 1024;
+
+// The features are those that can be switched without making libblkid see another type (ext3 and
+// ext4 differ by features alone), without losing the journal, and without losing growth.
+std::vector<std::string_view> SwitchableFeatures(bool ext4) {
+  if (!ext4) return {"dir_index", "^dir_index", "large_file"};
+  return {"dir_index",      "^dir_index",     "64bit",        "^64bit",         "metadata_csum",
+          "^metadata_csum", "huge_file",      "^huge_file",   "extra_isize",    "^extra_isize",
+          "dir_nlink",      "^dir_nlink",     "flex_bg",      "^flex_bg",       "large_file",
+          "large_dir",      "inline_data",    "ea_inode",     "encrypt",        "verity",
+          "casefold",       "quota",          "project",      "fast_commit",    "stable_inodes",
+          "orphan_file",    "^orphan_file",   "metadata_csum_seed", "^metadata_csum_seed"};
+}
+
+std::vector<MkfsOption> AllowedOptions(bool ext4) {
+  using enum MkfsOption::Form;
+  return {
+      {"-b", kNames, {"1024", "2048", "4096"}},
+      {"-e", kNames, {"continue", "remount-ro"}},
+      {"-i", kValue},
+      {"-I", kValue},
+      {"-N", kValue},
+      {"-m", kValue},
+      {"-G", kValue},
+      {"-J", kKeys, {"size", "fast_commit_size"}},
+      {"-E",
+       kKeys,
+       {"stride", "stripe_width", "stripe-width", "lazy_itable_init", "lazy_journal_init",
+        "packed_meta_blocks", "root_owner", "quotatype", "encoding", "encoding_flags"}},
+      {"-O", kNames, SwitchableFeatures(ext4)},
+      {"-T", kNames, {"small", "big", "huge", "news", "largefile", "largefile4"}},
+  };
+}
+
+// mke2fs heeds the last -E only, so the user's and ours become one; within it the last key wins.
+std::vector<std::string> MergeExtended(std::string extended, std::vector<std::string> extra) {
+  const auto option = std::ranges::find(extra, "-E");
+  if (option != extra.end()) {
+    extended += "," + *std::next(option);
+    extra.erase(option, option + 2);
+  }
+  extra.insert(extra.begin(), {"-E", std::move(extended)});
+  return extra;
+}
+
+std::string_view Tail(std::string_view output) {
+  while (output.ends_with('\n')) output.remove_suffix(1);
+  return output.substr(output.size() - std::min(output.size(), kOutputInError));
+}
+
+absl::Status Check(std::vector<std::string> argv, const os::BlockDevice& device) {
+  argv.push_back(device.path);
+  ASSIGN_OR_RETURN(const os::CommandResult result, RunMaintenance(argv));
+  if (result.signal != 0) {
+    return Internal("e2fsck on {} ended by signal {}: {}", device.path, result.signal,
+                    Tail(result.output));
+  }
+  if ((result.exit_code & ~kCorrected) == 0) return absl::OkStatus();
+  return FailedPrecondition(
+      "e2fsck -p could not repair {} (exit code {}); repair it by hand: e2fsck -f {}; it said: {}",
+      device.path, result.exit_code, device.path, Tail(result.output));
+}
+
+// resize2fs asks for a full check since the last mount.
+absl::Status GrowUnmounted(const os::BlockDevice& device, std::uint64_t blocks) {
+  RETURN_IF_ERROR(Check({"e2fsck", "-f", "-p"}, device));
+  ASSIGN_OR_RETURN(const os::CommandResult result,
+                   RunMaintenance({"resize2fs", device.path, fmt::to_string(blocks)}));
+  if (result.exit_code != 0) {
+    return Internal("resize2fs of {} to {} blocks failed (exit code {}, signal {}): {}",
+                    device.path, blocks, result.exit_code, result.signal, Tail(result.output));
+  }
+  RETURN_IF_ERROR(os::FlushBlockDevice(device));
+  ASSIGN_OR_RETURN(const ExtSuperblock after, ReadExtSuperblock(device, Mounted::kNo));
+  if (after.blocks >= blocks) return absl::OkStatus();
+  return Internal("{} has {} blocks after resize2fs to {}", device.path, after.blocks, blocks);
+}
+
+// Why the kernel answered EPERM (ext4_resize_begin): it does not say.
+absl::Status ExplainRefusal(const ExtSuperblock& superblock, const std::string& mount_path) {
+  if (superblock.has_errors) {
+    return FailedPrecondition(
+        "cannot grow the filesystem at '{}' while mounted: it has recorded errors; unmount it "
+        "everywhere, and it is checked before the next mount",
+        mount_path);
+  }
+  if (!os::HasCapSysResource()) {
+    return FailedPrecondition(
+        "cannot grow the filesystem at '{}' while mounted: ext4 asks for CAP_SYS_RESOURCE, which "
+        "this process lacks; grant it, or unmount the volume everywhere: it grows before the next "
+        "mount",
+        mount_path);
+  }
+  return FailedPrecondition(
+      "cannot grow the filesystem at '{}' while mounted: the kernel refuses it (EPERM), its log "
+      "has the reason",
+      mount_path);
+}
+
+class ExtFilesystem final : public Filesystem {
+ public:
+  ExtFilesystem(std::string_view name, bool ext4) : name_(name), allowed_(AllowedOptions(ext4)) {}
+
+  std::string_view name() const override { return name_; }
+  // Below 8 MiB mke2fs leaves the journal out.
+  Bytes min_size() const override { return 16 * kMiB; }
+  std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs"}; }
+
+  // Blocks of 4 KiB, because mke2fs takes 1 KiB below 512 MiB and such a filesystem grows badly. No
+  // reserve for root: who asks for a volume gets all of it.
+  absl::Status Make(const os::BlockDevice& device, const FormatOptions& options) const override {
+    std::string extended = "lazy_itable_init=1,lazy_journal_init=1";
+    if (options.keep_allocation) extended += ",nodiscard";
+    std::vector<std::string> argv = {Mkfs(), "-q", "-b", "4096", "-m", "0", "-U", options.uuid};
+    for (std::string& word : MergeExtended(std::move(extended), options.extra)) {
+      argv.push_back(std::move(word));
+    }
+    return RunMkfs(std::move(argv), device);
+  }
+
+  absl::Status PrepareMount(const os::BlockDevice& device) const override {
+    ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kNo));
+    if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device));
+    const std::uint64_t reachable = ReachableBlocks(superblock, device.size);
+    if (reachable == superblock.blocks || os::HasCapSysResource()) return absl::OkStatus();
+    return GrowUnmounted(device, reachable);
+  }
+
+  absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
+                               const std::string& mount_path) const override {
+    ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
+    ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kYes));
+    return ReachableBlocks(superblock, device.size) > superblock.blocks;
+  }
+
+  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path) const override {
+    ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
+    ASSIGN_OR_RETURN(const ExtSuperblock before, ReadExtSuperblock(device, Mounted::kYes));
+    __u64 target = ReachableBlocks(before, device.size);
+    if (target == before.blocks) return absl::OkStatus();
+    if (::ioctl(root.get(), EXT4_IOC_RESIZE_FS, &target) != 0) {
+      const int error = errno;
+      if (error == EPERM) return ExplainRefusal(before, mount_path);
+      return OsError(error, fmt::format("cannot grow the filesystem at '{}' from {} to {} blocks",
+                                        mount_path, before.blocks, target));
+    }
+    ASSIGN_OR_RETURN(const ExtSuperblock after, ReadExtSuperblock(device, Mounted::kYes));
+    if (after.blocks >= target) return absl::OkStatus();
+    return Internal("the filesystem at '{}' has {} blocks after growing to {}", mount_path,
+                    after.blocks, target);
+  }
+
+  absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
+      const std::string& text) const override {
+    return ParseMkfsWords(Mkfs(), text, allowed_);
+  }
+
+ private:
+  [[nodiscard]] std::string Mkfs() const { return fmt::format("mkfs.{}", name_); }
+
+  std::string_view name_;
+  std::vector<MkfsOption> allowed_;
+};
+
+}  // namespace
+
+const Filesystem& Ext3() {
+  static const ExtFilesystem filesystem("ext3", false);
+  return filesystem;
+}
+
+const Filesystem& Ext4() {
+  static const ExtFilesystem filesystem("ext4", true);
+  return filesystem;
+}
+
+}  // namespace holdfast::fs

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/ext_superblock.h"
+
+extern "C" {
+#include <et/com_err.h>
+#include <ext2fs/ext2fs.h>
+}
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+namespace holdfast::fs {
+namespace {
+
+struct CloseExt {
+  void operator()(ext2_filsys filesystem) const { ext2fs_free(filesystem); }
+};
+using ExtHandle = std::unique_ptr<struct_ext2_filsys, CloseExt>;
+
+// A last group with less room than this beyond its metadata is not made (resize2fs, mke2fs).
+constexpr std::uint64_t kMinDataBlocks = 50;
+// resize2fs works in units of a page.
+constexpr Bytes kSizeUnit = 4 * kKiB;
+
+void RegisterErrorMessages() {
+  static const bool done = [] {
+    initialize_ext2_error_table();
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+bool IsDamage(errcode_t error) {
+  return error == EXT2_ET_BAD_MAGIC || error == EXT2_ET_SB_CSUM_INVALID ||
+         error == EXT2_ET_CORRUPT_SUPERBLOCK || error == EXT2_ET_UNKNOWN_CSUM ||
+         error == EXT2_ET_UNSUPP_FEATURE || error == EXT2_ET_RO_UNSUPP_FEATURE ||
+         error == EXT2_ET_REV_TOO_HIGH || error == EXT2_ET_BAD_DESC_SIZE;
+}
+
+absl::Status OpenError(errcode_t error, const std::string& path) {
+  if (IsDamage(error)) {
+    return FailedPrecondition(
+        "{} holds no usable ext superblock: {}; repair it by hand: e2fsck -f {}", path,
+        error_message(error), path);
+  }
+  return Internal("cannot read the ext superblock of {}: {}", path, error_message(error));
+}
+
+std::uint32_t MetadataBlocks(const struct_ext2_filsys& filesystem) {
+  const std::uint32_t bitmaps_and_inodes = 2 + filesystem.inode_blocks_per_group;
+  const std::uint32_t superblock_copy = 1;
+  return bitmaps_and_inodes + superblock_copy + static_cast<std::uint32_t>(filesystem.desc_blocks) +
+         filesystem.super->s_reserved_gdt_blocks;
+}
+
+}  // namespace
+
+absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, Mounted mounted) {
+  RegisterErrorMessages();
+  int flags = EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_64BITS;
+  if (mounted == Mounted::kYes) flags |= EXT2_FLAG_IGNORE_CSUM_ERRORS;
+  ext2_filsys opened = nullptr;
+  const errcode_t error =
+      ext2fs_open(device.path.c_str(), flags, 0, 0, unix_io_manager, &opened);
+  const ExtHandle filesystem(opened);
+  if (error != 0) return OpenError(error, device.path);
+  return ExtSuperblock{
+      .blocks = ext2fs_blocks_count(filesystem->super),
+      .block_size = filesystem->blocksize,
+      .first_block = filesystem->super->s_first_data_block,
+      .blocks_per_group = filesystem->super->s_blocks_per_group,
+      .metadata_blocks = MetadataBlocks(*filesystem),
+      .block_numbers_64bit = ext2fs_has_feature_64bit(filesystem->super) != 0,
+      .has_errors = (filesystem->super->s_state & EXT2_ERROR_FS) != 0,
+  };
+}
+
+std::uint64_t ReachableBlocks(const ExtSuperblock& superblock, Bytes size) {
+  std::uint64_t blocks =
+      static_cast<std::uint64_t>(AlignDown(size, kSizeUnit)) / superblock.block_size;
+  if (!superblock.block_numbers_64bit) {
+    blocks = std::min<std::uint64_t>(blocks, std::numeric_limits<std::uint32_t>::max());
+  }
+  if (blocks <= superblock.blocks) return superblock.blocks;
+  const std::uint64_t last_group = (blocks - superblock.first_block) % superblock.blocks_per_group;
+  const bool is_new = blocks - last_group >= superblock.blocks;
+  if (is_new && last_group < superblock.metadata_blocks + kMinDataBlocks) blocks -= last_group;
+  return std::max(blocks, superblock.blocks);
+}
+
+}  // namespace holdfast::fs

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Holdfast reads of an ext3 or ext4 superblock (libext2fs), and how far a filesystem can grow.
+#pragma once
+
+#include <cstdint>
+
+#include "os/block_device.h"
+
+namespace holdfast::fs {
+
+struct ExtSuperblock {
+  std::uint64_t blocks = 0;
+  std::uint32_t block_size = 0;
+  std::uint32_t first_block = 0;  // 1 for blocks of 1 KiB
+  std::uint32_t blocks_per_group = 0;
+  std::uint32_t metadata_blocks = 0;  // the most that one group spends on its own description
+  bool block_numbers_64bit = false;
+  bool has_errors = false;  // the kernel or e2fsck recorded errors (EXT2_ERROR_FS)
+};
+
+// Whether the kernel may be changing the superblock while it is read. Its block count is right
+// then, too, because the kernel changes it in the page cache that is read here; its checksum need
+// not be.
+enum class Mounted { kNo, kYes };
+
+// FAILED_PRECONDITION naming e2fsck when there is no usable superblock; INTERNAL when the device
+// cannot be read. Never writes; starts no child.
+[[nodiscard]] absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device,
+                                                              Mounted mounted);
+
+// The block count that the filesystem can grow to on a device of `size` bytes: all of it, except a
+// new last group that has hardly room for more than its own description, which both the kernel
+// (fs/ext4/resize.c, ext4_resize_fs) and resize2fs leave out. Never less than it has.
+[[nodiscard]] std::uint64_t ReachableBlocks(const ExtSuperblock& superblock, Bytes size);
+
+}  // namespace holdfast::fs

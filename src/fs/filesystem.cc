@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/filesystem.h"
+
+#include <array>
+
+#include "fs/filesystems.h"
+
+namespace holdfast::fs {
+namespace {
+
+std::array<const Filesystem*, 4> All() { return {&Ext4(), &Ext3(), &Xfs(), &Btrfs()}; }
+
+}  // namespace
+
+const Filesystem* FindFilesystem(std::string_view name) {
+  for (const Filesystem* filesystem : All()) {
+    if (filesystem->name() == name) return filesystem;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> SupportedFilesystems() {
+  std::vector<std::string> names;
+  for (const Filesystem* filesystem : All()) names.emplace_back(filesystem->name());
+  return names;
+}
+
+}  // namespace holdfast::fs

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One interface over the filesystems that Holdfast makes: ext3, ext4, xfs, btrfs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.h"
+#include "os/block_device.h"
+
+namespace holdfast::fs {
+
+struct FormatOptions {
+  std::string uuid;               // the filesystem's UUID, chosen and recorded before mkfs runs
+  bool keep_allocation = true;    // thick volume: mkfs must not discard the device
+  std::vector<std::string> extra;  // from ParseMkfsOptions
+};
+
+// Stateless, so thread-safe. Every child process is bounded in time, and formatting and checking
+// share a semaphore, so that a burst of new volumes does not take the machine.
+class Filesystem {
+ public:
+  virtual ~Filesystem() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+
+  // The smallest device that mkfs takes and that can be grown from there by any amount.
+  [[nodiscard]] virtual Bytes min_size() const = 0;
+
+  // Programs that Make, PrepareMount and Grow may start, for readiness checks.
+  [[nodiscard]] virtual std::vector<std::string> programs() const = 0;
+
+  // Makes the filesystem. The caller has proved the device blank and recorded the intent. The
+  // device is flushed before OK. INTERNAL with the end of mkfs's output; UNAVAILABLE when too many
+  // others are being made (here and in PrepareMount: nothing was done, repeat it).
+  [[nodiscard]] virtual absl::Status Make(const os::BlockDevice& device,
+                                          const FormatOptions& options) const = 0;
+
+  // What must be done to an unmounted, formatted device before a read-write mount. Starts no child
+  // for a clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth
+  // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. xfs, btrfs:
+  // nothing (the mount replays the log). FAILED_PRECONDITION when a person must repair it: the
+  // message names the program to run. INTERNAL when the device cannot be read.
+  [[nodiscard]] virtual absl::Status PrepareMount(const os::BlockDevice& device) const = 0;
+
+  // Whether the filesystem, mounted at `mount_path`, is smaller than its device allows. A remainder
+  // that the kernel would leave unused (less than a sensible block or allocation group) does not
+  // count, so false after every Grow. INTERNAL if the device is not mounted there.
+  [[nodiscard]] virtual absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
+                                                     const std::string& mount_path) const = 0;
+
+  // Grows the filesystem, mounted read-write at `mount_path`, to its device and verifies that it
+  // did. OK if it already fills it. FAILED_PRECONDITION when growing online is not possible here
+  // (names the missing CAP_SYS_RESOURCE, or the recorded filesystem errors).
+  [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
+                                          const std::string& mount_path) const = 0;
+
+  // Turns the StorageClass parameter mkfsOptions into arguments: words separated by spaces, only
+  // options of mkfs that shape the filesystem. INVALID_ARGUMENT naming the word for options that
+  // name other files or devices, change the UUID, force, or that mkfs does not have.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
+      const std::string& text) const = 0;
+};
+
+// The filesystem called `name` ("ext4"), for ever; nullptr if it is not supported.
+[[nodiscard]] const Filesystem* FindFilesystem(std::string_view name);
+
+// Every supported name.
+[[nodiscard]] std::vector<std::string> SupportedFilesystems();
+
+}  // namespace holdfast::fs

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The implementations behind FindFilesystem; each lives for ever.
+#pragma once
+
+#include "fs/filesystem.h"
+
+namespace holdfast::fs {
+
+[[nodiscard]] const Filesystem& Ext3();
+[[nodiscard]] const Filesystem& Ext4();
+[[nodiscard]] const Filesystem& Xfs();
+[[nodiscard]] const Filesystem& Btrfs();
+
+}  // namespace holdfast::fs

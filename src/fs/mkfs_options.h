@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The StorageClass parameter mkfsOptions, checked word by word against what a filesystem allows.
+//
+// An allow-list, because mkfs programs run as root and have options that read and write other files
+// and devices, and new ones may come with any version of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace holdfast::fs {
+
+// One allowed option.
+struct MkfsOption {
+  enum class Form {
+    kFlag,   // no argument: "-M"
+    kValue,  // any plain value: "-i 16384"
+    kNames,  // a comma-separated list of `names`: "-T largefile", "-O quota,^64bit"
+    kKeys,   // a comma-separated list of key=value or key with the keys in `names`: "-E stride=4"
+  };
+  std::string_view name;  // "-b", "--nodesize"
+  Form form = Form::kFlag;
+  std::vector<std::string_view> names = {};
+};
+
+// The words of `text` (separated by spaces, at most 4 KiB) as arguments for `program`. The argument
+// of an option is the next word, or attached ("-b4096", "--nodesize=16k"); it comes back as a word
+// of its own. INVALID_ARGUMENT naming the word for an option or name that is not in `allowed`, an
+// option given twice (some mkfs programs drop one of them silently), a missing argument, and a word
+// that belongs to no option.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ParseMkfsWords(
+    std::string_view program, const std::string& text, const std::vector<MkfsOption>& allowed);
+
+}  // namespace holdfast::fs

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/probe.h"
+
+#include <blkid/blkid.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <memory>
+#include <type_traits>
+
+#include "os/unique_fd.h"
+
+namespace holdfast::fs {
+namespace {
+
+struct FreeProbe {
+  void operator()(blkid_probe probe) const { blkid_free_probe(probe); }
+};
+using ProbeHandle = std::unique_ptr<std::remove_pointer_t<blkid_probe>, FreeProbe>;
+
+// What blkid_do_safeprobe(3) returns.
+constexpr int kFound = 0;
+constexpr int kNothing = 1;
+constexpr int kAmbivalent = -2;
+
+// `claim` is 0 or O_EXCL, with which the kernel lets only one holder have a block device.
+absl::StatusOr<os::UniqueFd> OpenDevice(const os::BlockDevice& device, int claim) {
+  os::UniqueFd fd(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC | claim));
+  if (!fd.valid() && errno == EBUSY) {
+    return FailedPrecondition("{} is in use by a mount or another program; it was left alone",
+                              device.path);
+  }
+  if (!fd.valid()) return OsError(errno, fmt::format("cannot open {}", device.path));
+  struct stat facts {};
+  if (::fstat(fd.get(), &facts) != 0) {
+    return OsError(errno, fmt::format("cannot inspect {}", device.path));
+  }
+  if (!S_ISBLK(facts.st_mode) || facts.st_rdev != device.number) {
+    return Internal("{} has become another device; it was left alone", device.path);
+  }
+  return fd;
+}
+
+absl::StatusOr<ProbeHandle> NewProbe(const os::UniqueFd& fd, const std::string& path) {
+  ProbeHandle probe(blkid_new_probe());
+  if (probe == nullptr) return Internal("cannot probe {}: out of memory", path);
+  constexpr int kSuperblockFlags = BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID |
+                                   BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_BADCSUM;
+  errno = 0;
+  if (blkid_probe_set_device(probe.get(), fd.get(), 0, 0) != 0 ||
+      blkid_probe_enable_superblocks(probe.get(), 1) != 0 ||
+      blkid_probe_set_superblocks_flags(probe.get(), kSuperblockFlags) != 0 ||
+      blkid_probe_enable_partitions(probe.get(), 1) != 0 ||
+      blkid_probe_set_partitions_flags(probe.get(), BLKID_PARTS_MAGIC) != 0) {
+    return OsError(errno, fmt::format("cannot prepare the probe of {}", path));
+  }
+  return probe;
+}
+
+std::string Value(blkid_probe probe, const char* name) {
+  const char* data = nullptr;
+  return blkid_probe_lookup_value(probe, name, &data, nullptr) == 0 ? data : "";
+}
+
+Signature FoundSignature(blkid_probe probe) {
+  Signature found{.type = Value(probe, "TYPE"),
+                  .usage = Value(probe, "USAGE"),
+                  .uuid = Value(probe, "UUID")};
+  if (found.type.empty()) {
+    found = {.type = Value(probe, "PTTYPE"), .usage = "partition table", .uuid = ""};
+  }
+  return found;
+}
+
+absl::StatusOr<ProbeResult> ProbeOpen(const os::UniqueFd& fd, const std::string& path) {
+  ASSIGN_OR_RETURN(const ProbeHandle probe, NewProbe(fd, path));
+  errno = 0;
+  switch (blkid_do_safeprobe(probe.get())) {
+    case kFound:
+      return ProbeResult{.content = Content::kSignature, .signature = FoundSignature(probe.get())};
+    case kNothing:
+      return ProbeResult{};
+    case kAmbivalent:
+      return FailedPrecondition(
+          "{} holds contradicting signatures of more than one format; it was left alone, look at "
+          "it with: wipefs --no-act {}",
+          path, path);
+    default:
+      return OsError(errno, fmt::format("cannot read {} to see what it holds", path));
+  }
+}
+
+std::string Describe(const Signature& signature) {
+  const std::string uuid = signature.uuid.empty() ? "" : fmt::format(", UUID {}", signature.uuid);
+  return fmt::format("{} ({}{})", signature.type, signature.usage, uuid);
+}
+
+}  // namespace
+
+absl::StatusOr<ProbeResult> Probe(const os::BlockDevice& device) {
+  ASSIGN_OR_RETURN(const os::UniqueFd fd, OpenDevice(device, 0));
+  return ProbeOpen(fd, device.path);
+}
+
+absl::Status RequireBlank(const os::BlockDevice& device) {
+  ASSIGN_OR_RETURN(const os::UniqueFd fd, OpenDevice(device, O_EXCL));
+  ASSIGN_OR_RETURN(const ProbeResult found, ProbeOpen(fd, device.path));
+  if (found.content == Content::kSignature) {
+    return FailedPrecondition("{} is not blank: it holds {}; it was left alone and not formatted",
+                              device.path, Describe(found.signature));
+  }
+  ASSIGN_OR_RETURN(const bool zero, os::HeadAndTailAreZero(device));
+  if (zero) return absl::OkStatus();
+  return FailedPrecondition(
+      "{} is not blank: nothing on it is recognised, but its first or last MiB holds data; it was "
+      "left alone and not formatted",
+      device.path);
+}
+
+absl::Status RequireFilesystem(const os::BlockDevice& device, const std::string& type,
+                               const std::string& uuid) {
+  ASSIGN_OR_RETURN(const ProbeResult found, Probe(device));
+  if (found.content == Content::kNothingRecognised) {
+    return FailedPrecondition(
+        "{} should hold {} with UUID {}, but no filesystem is recognised on it; it is not "
+        "formatted again, restore or repair it by hand",
+        device.path, type, uuid);
+  }
+  if (found.signature.type == type && found.signature.uuid == uuid) return absl::OkStatus();
+  return FailedPrecondition("{} should hold {} with UUID {}, but it holds {}; it was left alone",
+                            device.path, type, uuid, Describe(found.signature));
+}
+
+}  // namespace holdfast::fs

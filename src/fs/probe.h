@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is on a device (libblkid's low-level probe; its cache is never asked).
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+#include "os/block_device.h"
+
+namespace holdfast::fs {
+
+// One thing that libblkid recognises on a device.
+struct Signature {
+  std::string type;   // "ext4", "crypto_LUKS", "LVM2_member", or a partition table type ("gpt")
+  std::string usage;  // "filesystem", "crypto", "raid", "other", "partition table"
+  std::string uuid;   // empty where the type has none
+};
+
+enum class Content {
+  kNothingRecognised,  // libblkid knows nothing of it; that alone does not make it blank
+  kSignature,
+};
+
+struct ProbeResult {
+  Content content = Content::kNothingRecognised;
+  Signature signature;  // when content is kSignature
+};
+
+// Looks for filesystem, RAID, crypto signatures (also those with a bad checksum) and partition
+// tables. INTERNAL when the device cannot be read; FAILED_PRECONDITION when libblkid finds
+// contradicting signatures. Never writes.
+[[nodiscard]] absl::StatusOr<ProbeResult> Probe(const os::BlockDevice& device);
+
+// OK only if nothing is recognised and head and tail read as zeros: the one condition under which a
+// device that its record calls never formatted may be formatted. FAILED_PRECONDITION says what was
+// found, or that the device is mounted or claimed by another program, and that the bytes were left
+// alone; INTERNAL when the device cannot be read. mke2fs makes no such check without a terminal, so
+// this is the only guard in front of it.
+[[nodiscard]] absl::Status RequireBlank(const os::BlockDevice& device);
+
+// OK only if the device holds the filesystem `type` with `uuid`. FAILED_PRECONDITION says what is
+// there instead. "ext3" and "ext4" are told apart as libblkid does.
+[[nodiscard]] absl::Status RequireFilesystem(const os::BlockDevice& device, const std::string& type,
+                                             const std::string& uuid);
+
+}  // namespace holdfast::fs

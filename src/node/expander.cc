@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/expander.h"
+
+#include "fs/filesystem.h"
+#include "os/mount_table.h"
+
+namespace holdfast::node {
+namespace {
+
+// Growing needs a writable view of the filesystem; which of its mounts it is does not matter.
+absl::StatusOr<std::string> WritableMount(const os::BlockDevice& device) {
+  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
+  const std::vector<const os::MountEntry*> users = mounts.OfDevice(device.number);
+  for (const os::MountEntry* user : users) {
+    if (!user->read_only) return user->target;
+  }
+  if (users.empty()) return FailedPrecondition("{} is not mounted", device.path);
+  return FailedPrecondition("{} is mounted read-only at '{}'; it grows when it is next staged",
+                            device.path, users.front()->target);
+}
+
+}  // namespace
+
+absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes required,
+                                       Bytes limit) const {
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+  ASSIGN_OR_RETURN(const Volume before, located.pool->Get(located.id));
+  ASSIGN_OR_RETURN(const auto attached, located.pool->FindAttached(located.id));
+  if (!attached) {
+    return FailedPrecondition("volume '{}' is not staged on this node; it grows when it is",
+                              volume_id);
+  }
+  const auto grown = located.pool->Grow(located.id, required, limit);
+  if (absl::IsResourceExhausted(grown.status())) {
+    return WithCode(grown.status(), absl::StatusCode::kOutOfRange);
+  }
+  RETURN_IF_ERROR(grown.status());
+  if (grown->access_type == AccessType::kBlock) return grown->capacity_bytes;
+  ASSIGN_OR_RETURN(const os::BlockDevice device, located.pool->Attach(located.id));
+  const fs::Filesystem* const filesystem = fs::FindFilesystem(grown->filesystem);
+  if (filesystem == nullptr) return Internal("unknown filesystem '{}'", grown->filesystem);
+  ASSIGN_OR_RETURN(const std::string mount, WritableMount(device));
+  RETURN_IF_ERROR(filesystem->Grow(device, mount));
+  return grown->capacity_bytes;
+}
+
+}  // namespace holdfast::node

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/mount_teardown.h"
+
+#include <sys/sysmacros.h>
+
+#include "os/mount_table.h"
+#include "os/mounter.h"
+
+namespace holdfast::node {
+namespace {
+
+constexpr unsigned kLoopMajor = 7;  // Documentation/admin-guide/devices.txt
+constexpr int kMaxLayers = 64;
+
+bool ShowsVolume(const os::MountEntry& entry) {
+  return major(entry.device) == kLoopMajor || entry.root.starts_with("/loop");
+}
+
+}  // namespace
+
+absl::Status UnmountVolume(const os::TargetPath& target) {
+  for (int layer = 0; layer < kMaxLayers; ++layer) {
+    ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
+    const os::MountEntry* const entry = mounts.At(target.path());
+    if (entry == nullptr) return absl::OkStatus();
+    if (!ShowsVolume(*entry)) {
+      return FailedPrecondition("'{}' is mounted at '{}', which is no volume: it is left alone",
+                                entry->source, target.path());
+    }
+    RETURN_IF_ERROR(os::Unmount(target));
+  }
+  return Internal("more than {} mounts are stacked at '{}'", kMaxLayers, target.path());
+}
+
+}  // namespace holdfast::node

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking mounts away by the mount table alone: no record, pool or volume is needed for it.
+#pragma once
+
+#include "os/target_path.h"
+
+namespace holdfast::node {
+
+// Unmounts every mount stacked at `target` that shows a volume: a filesystem on a loop device, or a
+// loop device's node. OK if there is none. FAILED_PRECONDITION when one is busy, or when something
+// that is no volume is mounted there (it is left alone).
+[[nodiscard]] absl::Status UnmountVolume(const os::TargetPath& target);
+
+}  // namespace holdfast::node

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/publisher.h"
+
+#include <algorithm>
+
+#include "core/log.h"
+#include "node/mount_teardown.h"
+#include "os/mount_table.h"
+#include "os/mounter.h"
+
+namespace holdfast::node {
+namespace {
+
+using os::BlockDevice;
+using os::MountEntry;
+using os::MountTable;
+using os::TargetPath;
+
+std::string NodeName(const BlockDevice& device) {
+  return device.path.substr(device.path.rfind('/') + 1);
+}
+
+bool Shows(const MountEntry& entry, const BlockDevice& device, AccessType access_type) {
+  return access_type == AccessType::kBlock ? entry.root == "/" + NodeName(device)
+                                           : entry.device == device.number;
+}
+
+// Targets in the record that are really mounted, other than `target`.
+std::vector<std::string> OtherTargets(const pool::StageRecord& record, const MountTable& mounts,
+                                      const std::string& target) {
+  std::vector<std::string> others;
+  for (const auto& [path, publication] : record.publications) {
+    if (path != target && mounts.At(path) != nullptr) others.push_back(path);
+  }
+  return others;
+}
+
+absl::Status RequireRoomForAnother(const VolumeUse& use, const std::vector<std::string>& others) {
+  if (others.empty() || use.access_mode == AccessMode::kSingleNodeMultiWriter) {
+    return absl::OkStatus();
+  }
+  return FailedPrecondition("already published at '{}', and access mode {} allows one publication",
+                            others.front(), ToString(use.access_mode));
+}
+
+// True when the target already shows the volume as asked for.
+absl::StatusOr<bool> IsPublished(const MountTable& mounts, const pool::StageRecord& record,
+                                 const TargetPath& target, const BlockDevice& device,
+                                 AccessType access_type, const pool::Publication& wanted) {
+  const MountEntry* const entry = mounts.At(target.path());
+  if (entry == nullptr) return false;
+  if (!Shows(*entry, device, access_type)) {
+    return AlreadyExists("'{}' is mounted at '{}'", entry->source, target.path());
+  }
+  const auto known = record.publications.find(target.path());
+  const bool same = known != record.publications.end()
+                        ? known->second == wanted
+                        : access_type == AccessType::kBlock || entry->read_only == wanted.read_only;
+  if (same) return true;
+  return AlreadyExists("already published at '{}' with another access mode, flags or readonly",
+                       target.path());
+}
+
+// A raw device is read-only as a whole or not at all (see os::SetReadOnly).
+absl::Status SetDeviceMode(const BlockDevice& device, bool read_only,
+                           const std::vector<std::string>& others) {
+  if (device.read_only == read_only) return absl::OkStatus();
+  if (!others.empty()) {
+    return FailedPrecondition("already published {} at '{}': a raw block volume is one or the other",
+                              read_only ? "read-write" : "read-only", others.front());
+  }
+  return os::SetReadOnly(device, read_only);
+}
+
+absl::Status BindAt(const std::string& source, const TargetPath& target, AccessType access_type,
+                    const pool::Publication& publication) {
+  const bool block = access_type == AccessType::kBlock;
+  RETURN_IF_ERROR(block ? target.MakeFile() : target.MakeDirectory());
+  // Flags of a filesystem volume were given at stage; only per-mount ones matter here.
+  const absl::Status bound =
+      os::BindMount(source, target, publication.read_only && !block, publication.mount_flags);
+  if (bound.ok()) return bound;
+  const absl::Status removed = target.RemoveIfEmpty();
+  if (!removed.ok()) LogWarning("after a failed publish: {}", MessageOf(removed));
+  return bound;
+}
+
+}  // namespace
+
+absl::Status Publisher::Publish(const PublishRequest& request) const {
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(request.volume_id));
+  ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
+  RETURN_IF_ERROR(RequireSuitable(volume, request.use));
+  ASSIGN_OR_RETURN(const TargetPath target, TargetPath::Open(request.target_path, "target_path"));
+  ASSIGN_OR_RETURN(const TargetPath staging,
+                   TargetPath::Open(request.staging_path, "staging_target_path"));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  const bool block = volume.access_type == AccessType::kBlock;
+  const MountEntry* const staged = block ? nullptr : mounts.At(staging.path());
+  if (!device || (!block && (staged == nullptr || staged->device != device->number))) {
+    return FailedPrecondition("volume '{}' is not staged at '{}'", request.volume_id,
+                              staging.path());
+  }
+  auto record = stages_.Find(request.volume_id);
+  if (!record.ok()) {
+    record = pool::StageRecord{.volume_id = request.volume_id,
+                               .staging_path = staging.path(),
+                               .access_mode = request.use.access_mode,
+                               .mount_flags = request.use.mount_flags,
+                               .publications = {}};
+  }
+  const pool::Publication wanted{.access_mode = request.use.access_mode,
+                                 .read_only = request.read_only || IsReadOnly(request.use),
+                                 .mount_flags = request.use.mount_flags};
+  ASSIGN_OR_RETURN(const bool published, IsPublished(mounts, *record, target, *device,
+                                                     volume.access_type, wanted));
+  if (published) return absl::OkStatus();
+  const std::vector<std::string> others = OtherTargets(*record, mounts, target.path());
+  RETURN_IF_ERROR(RequireRoomForAnother(request.use, others));
+  if (block) RETURN_IF_ERROR(SetDeviceMode(*device, wanted.read_only, others));
+  RETURN_IF_ERROR(BindAt(block ? device->path : staging.path(), target, volume.access_type,
+                         wanted));
+  record->publications.insert_or_assign(target.path(), wanted);
+  const absl::Status written = stages_.Write(*record);
+  if (written.ok()) return written;
+  RETURN_IF_ERROR(UnmountVolume(target));
+  RETURN_IF_ERROR(target.RemoveIfEmpty());
+  return written;
+}
+
+absl::Status Publisher::Unpublish(const std::string& volume_id,
+                                  const std::string& target_path) const {
+  const auto target = TargetPath::Open(target_path, "target_path");
+  if (absl::IsNotFound(target.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(target.status());
+  RETURN_IF_ERROR(UnmountVolume(*target));
+  RETURN_IF_ERROR(target->RemoveIfEmpty());
+  auto record = stages_.Find(volume_id);
+  if (!record.ok() || record->publications.erase(target->path()) == 0) return absl::OkStatus();
+  return stages_.Write(*record);
+}
+
+}  // namespace holdfast::node

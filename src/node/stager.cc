@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/stager.h"
+
+#include "core/log.h"
+#include "fs/filesystem.h"
+#include "node/format_once.h"
+#include "node/mount_teardown.h"
+#include "os/mount_table.h"
+#include "os/mounter.h"
+#include "os/target_path.h"
+
+namespace holdfast::node {
+namespace {
+
+using os::BlockDevice;
+using os::TargetPath;
+
+absl::Status RequireSameStage(const pool::StageRecord& record, const std::string& staging_path,
+                              const VolumeUse& use) {
+  if (record.staging_path != staging_path) {
+    return FailedPrecondition("volume '{}' is already staged at '{}'", record.volume_id,
+                              record.staging_path);
+  }
+  if (record.access_mode != use.access_mode || record.mount_flags != use.mount_flags) {
+    return AlreadyExists(
+        "volume '{}' is already staged at '{}' with access mode {} or other mount flags",
+        record.volume_id, staging_path, ToString(record.access_mode));
+  }
+  return absl::OkStatus();
+}
+
+// By the mount itself: a filesystem that went read-only after errors is still the one we mounted.
+bool IsMountedReadOnly(const os::MountEntry& entry) {
+  return entry.mount_options == "ro" || entry.mount_options.starts_with("ro,");
+}
+
+// Whether the device is mounted at the staging path as wanted. ALREADY_EXISTS for another mount.
+absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
+                               const TargetPath& target, bool read_only) {
+  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
+  const os::MountEntry* const entry = mounts.At(target.path());
+  if (entry == nullptr) return false;
+  if (entry->device == device.number && entry->filesystem == volume.filesystem &&
+      read_only == IsMountedReadOnly(*entry)) {
+    return true;
+  }
+  return AlreadyExists("'{}' is mounted at '{}' as {} ({})", entry->source, target.path(),
+                       entry->filesystem, entry->mount_options);
+}
+
+// Growth that NodeExpandVolume did not get to do. A volume that cannot grow still has its data, so
+// the pod starts; the CO sees the failure when it expands.
+void GrowIfSmaller(const fs::Filesystem& filesystem, const BlockDevice& device,
+                   const TargetPath& target) {
+  const auto can_grow = filesystem.CanGrow(device, target.path());
+  const absl::Status grown = !can_grow.ok() ? can_grow.status()
+                             : *can_grow    ? filesystem.Grow(device, target.path())
+                                            : absl::OkStatus();
+  if (!grown.ok()) LogWarning("grow {} at stage: {}", device.path, MessageOf(grown));
+}
+
+// Mounts the volume unless it is mounted; returns whether this call did.
+absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
+                                 const BlockDevice& attached, const TargetPath& target,
+                                 const VolumeUse& use) {
+  const bool read_only = IsReadOnly(use);
+  ASSIGN_OR_RETURN(const bool mounted, IsMounted(attached, volume, target, read_only));
+  if (mounted) return false;
+  ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
+  const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
+  if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
+  if (!read_only) RETURN_IF_ERROR(filesystem->PrepareMount(device));
+  RETURN_IF_ERROR(os::MountFilesystem(os::DeviceMount{.device = device.path,
+                                                      .filesystem = volume.filesystem,
+                                                      .read_only = read_only,
+                                                      .flags = use.mount_flags},
+                                      target));
+  if (!read_only) GrowIfSmaller(*filesystem, device, target);
+  return true;
+}
+
+absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const Volume& volume,
+                         const pool::StageRecord& record, const TargetPath& target,
+                         const VolumeUse& use) {
+  ASSIGN_OR_RETURN(const BlockDevice device, pool.Attach(volume.id));
+  bool mounted_now = false;
+  if (volume.access_type == AccessType::kMount) {
+    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use));
+  }
+  const absl::Status written = stages.Write(record);
+  if (!written.ok() && mounted_now) RETURN_IF_ERROR(UnmountVolume(target));
+  return written;
+}
+
+}  // namespace
+
+absl::Status Stager::Stage(const std::string& volume_id, const std::string& staging_path,
+                           const VolumeUse& use) const {
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+  pool::Pool& pool = *located.pool;
+  ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
+  RETURN_IF_ERROR(RequireSuitable(volume, use));
+  ASSIGN_OR_RETURN(const TargetPath target, TargetPath::Open(staging_path, "staging_target_path"));
+  ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
+  auto record = stages_.Find(volume_id);
+  // A record without a device is what is left of a staging that is gone.
+  const bool staged_before = record.ok() && attached;
+  if (staged_before) {
+    RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
+  } else {
+    record = pool::StageRecord{.volume_id = volume_id,
+                               .staging_path = target.path(),
+                               .access_mode = use.access_mode,
+                               .mount_flags = use.mount_flags,
+                               .publications = {}};
+  }
+  const absl::Status staged = StageVolume(pool, stages_, volume, *record, target, use);
+  if (staged.ok() || staged_before) return staged;
+  // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
+  const absl::Status detached = pool.Detach(located.id);
+  if (!detached.ok()) {
+    LogWarning("volume {} stays attached after a failed stage: {}", volume_id, MessageOf(detached));
+  }
+  return staged;
+}
+
+absl::Status Stager::Unstage(const std::string& volume_id, const std::string& staging_path) const {
+  const auto target = TargetPath::Open(staging_path, "staging_target_path");
+  if (target.ok()) {
+    RETURN_IF_ERROR(UnmountVolume(*target));
+  } else if (!absl::IsNotFound(target.status())) {
+    return target.status();
+  }
+  const auto located = pools_.Locate(volume_id);
+  if (absl::IsNotFound(located.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(located.status());
+  RETURN_IF_ERROR(located->pool->Detach(located->id));
+  return stages_.Remove(volume_id);
+}
+
+}  // namespace holdfast::node

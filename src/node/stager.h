@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeStageVolume and NodeUnstageVolume without protobuf: a volume becomes a device of this node and,
+// unless it is raw block, a mounted filesystem at the staging path.
+#pragma once
+
+#include <string>
+
+#include "core/volume_use.h"
+#include "pool/pools.h"
+#include "pool/stage_store.h"
+
+namespace holdfast::node {
+
+// Thread-safe; for one volume, the caller holds its lock.
+class Stager final {
+ public:
+  Stager(const pool::Pools& pools, const pool::StageStore& stages)
+      : pools_(pools), stages_(stages) {}
+
+  // Idempotent on a live mount: nothing is checked, formatted or mounted twice. On any error what
+  // this call began is undone.
+  //   NOT_FOUND            no such volume, or no such staging directory
+  //   ALREADY_EXISTS       staged there with another use, or something else is mounted there
+  //   FAILED_PRECONDITION  the volume cannot be used so, is staged elsewhere, or does not hold what
+  //                        its record says
+  [[nodiscard]] absl::Status Stage(const std::string& volume_id, const std::string& staging_path,
+                                   const VolumeUse& use) const;
+
+  // Works from the mount table alone; OK for what was never staged, or only half.
+  // FAILED_PRECONDITION while the volume is still published.
+  [[nodiscard]] absl::Status Unstage(const std::string& volume_id,
+                                     const std::string& staging_path) const;
+
+ private:
+  const pool::Pools& pools_;
+  const pool::StageStore& stages_;
+};
+
+}  // namespace holdfast::node

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about a block device, whatever is behind it (loop, LVM, RBD).
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "core/bytes.h"
+
+namespace holdfast::os {
+
+struct BlockDevice {
+  std::string path;  // "/dev/loop3"
+  dev_t number = 0;  // its identity: names alias, numbers do not
+  Bytes size = 0;
+  bool read_only = false;
+};
+
+// Reads the facts of the device node at `path` (BLKGETSIZE64, BLKROGET).
+// NOT_FOUND if there is no such node, INTERNAL if it is no block device or cannot be read.
+[[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path);
+
+// True when the first and the last MiB (the whole of a smaller device) read as zeros: no boot
+// sector, superblock, GPT backup or RAID/LUKS tail can be there. Reads past the page cache
+// (O_DIRECT) where the device allows it. INTERNAL when any byte cannot be read.
+[[nodiscard]] absl::StatusOr<bool> HeadAndTailAreZero(const BlockDevice& device);
+
+// Sets or clears the device's read-only flag (BLKROSET): the only thing that makes the raw block
+// device itself refuse writes, because a read-only bind mount does not apply to device nodes.
+[[nodiscard]] absl::Status SetReadOnly(const BlockDevice& device, bool read_only);
+
+// Flushes what the kernel buffers for the device (fsync of its node).
+[[nodiscard]] absl::Status FlushBlockDevice(const BlockDevice& device);
+
+}  // namespace holdfast::os

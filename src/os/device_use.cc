@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/device_use.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "os/mount_table.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::os {
+
+absl::Status RequireUnused(const BlockDevice& device) {
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  std::vector<const MountEntry*> users = mounts.OfDevice(device.number);
+  const std::string node = device.path.substr(device.path.rfind('/') + 1);
+  if (users.empty()) users = mounts.OfDeviceNode(node);
+  if (!users.empty()) {
+    return FailedPrecondition("{} is in use: it is mounted at '{}'", device.path,
+                              users.front()->target);
+  }
+  // O_EXCL on a block device asks for the same claim that mounting makes (open(2)).
+  const UniqueFd claim(::open(device.path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
+  if (claim.valid()) return absl::OkStatus();
+  if (errno == EBUSY) return FailedPrecondition("{} is in use: it is claimed", device.path);
+  return OsError(errno, fmt::format("open {} exclusively", device.path));
+}
+
+}  // namespace holdfast::os

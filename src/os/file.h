@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files and directories, relative to an open directory so that what was verified once cannot
+// be swapped under a name. All functions are thread-safe; all failures are INTERNAL unless said.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::os {
+
+// Opens a directory by path, following symbolic links (for directories that the operator names).
+// NOT_FOUND if there is none.
+[[nodiscard]] absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path);
+
+// Opens the directory `name` below `directory_fd`; `name` itself is no symbolic link.
+// NOT_FOUND if there is none.
+[[nodiscard]] absl::StatusOr<UniqueFd> OpenDirectoryAt(int directory_fd, const std::string& name);
+
+// Makes `name` below `directory_fd` with exactly `mode` unless it exists.
+[[nodiscard]] absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode);
+
+// Names in the directory, without "." and "..", sorted.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ListDirectory(int directory_fd);
+
+// The whole content of a regular file; `name` is no symbolic link.
+// NOT_FOUND if there is none; INTERNAL if it is longer than `max_size` bytes.
+[[nodiscard]] absl::StatusOr<std::string> ReadFileAt(int directory_fd, const std::string& name,
+                                                     std::size_t max_size = 1 << 20);
+
+// Replaces `name` by `content`, mode 0600: temporary file, fsync, rename, fsync of the directory.
+// After OK the new content survives a power cut; after an error or a crash `name` is either old or
+// new, never a mix. The temporary name is "<name>.tmp"; a left-over one is overwritten.
+[[nodiscard]] absl::Status WriteFileDurably(int directory_fd, const std::string& name,
+                                            std::string_view content);
+
+// The same without the two fsyncs: survives a killed process, not a power cut. For facts that a
+// reboot makes void anyhow.
+[[nodiscard]] absl::Status ReplaceFile(int directory_fd, const std::string& name,
+                                       std::string_view content);
+
+// fsync on an open file or directory; `what` names it in the error.
+[[nodiscard]] absl::Status Sync(int fd, std::string_view what);
+
+// unlinkat / rmdir; OK if there is nothing of that name.
+[[nodiscard]] absl::Status RemoveFileAt(int directory_fd, const std::string& name);
+[[nodiscard]] absl::Status RemoveEmptyDirectoryAt(int directory_fd, const std::string& name);
+
+// Takes an exclusive flock without waiting and holds it as long as the descriptor lives.
+// FAILED_PRECONDITION when another process holds it. `name` is made if missing, mode 0600.
+[[nodiscard]] absl::StatusOr<UniqueFd> LockFileAt(int directory_fd, const std::string& name);
+
+}  // namespace holdfast::os

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/loop_device.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "os/loop_number.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::os {
+namespace {
+
+constexpr const char* kControl = "/dev/loop-control";
+constexpr int kOfferAttempts = 16;
+constexpr std::chrono::milliseconds kDetachWait{500};
+constexpr std::chrono::milliseconds kDetachPoll{1};
+
+absl::StatusOr<LoopDevice> Describe(int index, const loop_info64& info) {
+  ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice(LoopPath(index)));
+  return LoopDevice{.index = index,
+                    .block = std::move(block),
+                    .direct_io = (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0,
+                    .discard = AcceptsDiscard(index)};
+}
+
+// ---- find
+
+// True only if `image_fd` is the only open file description of its file, so that no loop device can
+// hold it: exactly then a write lease is granted (fcntl(2), "Leases"). It costs the same however
+// many loop devices there are. False also where leases are not supported.
+bool IsOnlyOpener(int image_fd) {
+  // Opening the file while it is leased signals the holder; the default, SIGIO, would end the
+  // process, while SIGURG is ignored unless somebody handles it.
+  if (::fcntl(image_fd, F_SETSIG, SIGURG) != 0) return false;
+  return ::fcntl(image_fd, F_SETLEASE, F_WRLCK) == 0 &&
+         ::fcntl(image_fd, F_SETLEASE, F_UNLCK) == 0;
+}
+
+// The loop device `index` if its backing file is `image`.
+absl::StatusOr<std::optional<LoopDevice>> MatchLoop(int index, const struct stat& image) {
+  const UniqueFd node = OpenLoop(index, O_RDONLY);
+  loop_info64 info{};
+  if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) {
+    // Unbound, removed, or on its way there.
+    if (errno == ENXIO || errno == ENOENT || errno == ENODEV) return std::nullopt;
+    return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
+  }
+  // The kernel reports stat's device number, in the encoding that stat itself uses.
+  if (info.lo_device != image.st_dev || info.lo_inode != image.st_ino) return std::nullopt;
+  if (info.lo_offset != 0 || info.lo_sizelimit != 0) {
+    return FailedPrecondition(
+        "'{}' shows only a part of the image (offset {}, size limit {}); detach it with losetup -d",
+        LoopPath(index), info.lo_offset, info.lo_sizelimit);
+  }
+  ASSIGN_OR_RETURN(LoopDevice loop, Describe(index, info));
+  return loop;
+}
+
+absl::StatusOr<std::optional<LoopDevice>> ScanLoops(const struct stat& image) {
+  std::optional<LoopDevice> found;
+  for (const int index : LoopNumbers()) {
+    if (!IsBound(index)) continue;
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, MatchLoop(index, image));
+    if (loop && found) {
+      return FailedPrecondition(
+          "the image is attached twice, to '{}' and '{}', whose caches know nothing of each other; "
+          "detach the one that is not in use with losetup -d",
+          found->block.path, loop->block.path);
+    }
+    if (loop) found = std::move(loop);
+  }
+  return found;
+}
+
+// Unbound numbers that this process left with discard off: the next such attachment saves the time
+// of switching it off. Only hints; a number may have been taken or removed by now.
+class IdleNumbers final {
+ public:
+  void Put(int index) {
+    const std::lock_guard lock(mutex_);
+    numbers_.push_back(index);
+  }
+  std::optional<int> Take() {
+    const std::lock_guard lock(mutex_);
+    if (numbers_.empty()) return std::nullopt;
+    const int index = numbers_.back();
+    numbers_.pop_back();
+    return index;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int> numbers_;  // guarded by mutex_
+};
+
+IdleNumbers& IdleWithoutDiscard() {
+  static IdleNumbers numbers;
+  return numbers;
+}
+
+// ---- attach
+
+loop_config ConfigOf(int backing_fd, const LoopOptions& options) {
+  loop_config config{};
+  config.fd = static_cast<std::uint32_t>(backing_fd);
+  config.block_size = options.sector_size;
+  if (options.direct_io) config.info.lo_flags |= LO_FLAGS_DIRECT_IO;
+  if (options.read_only) config.info.lo_flags |= LO_FLAGS_READ_ONLY;
+  return config;
+}
+
+// Brings the freshly bound device into the wished state; nothing if its number cannot be used.
+absl::StatusOr<std::optional<LoopDevice>> SetUp(int node_fd, int index,
+                                                const LoopOptions& options) {
+  loop_info64 info{};
+  if (::ioctl(node_fd, LOOP_GET_STATUS64, &info) != 0) {
+    return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
+  }
+  if (options.discard && DiscardIsSwitchedOff(index)) return std::nullopt;
+  if (IsSetReadOnly(index, info) && !SetWritable(node_fd)) return std::nullopt;
+  if (!options.discard) RETURN_IF_ERROR(SwitchDiscardOff(index));
+  ASSIGN_OR_RETURN(LoopDevice loop, Describe(index, info));
+  return loop;
+}
+
+// Nothing when another number must be tried.
+absl::StatusOr<std::optional<LoopDevice>> TryAttach(int index, int backing_fd,
+                                                    const LoopOptions& options) {
+  const UniqueFd node = OpenLoop(index, options.read_only ? O_RDONLY : O_RDWR);
+  if (!node.valid()) return std::nullopt;  // being removed, or write-protected by somebody
+  const loop_config config = ConfigOf(backing_fd, options);
+  if (::ioctl(node.get(), LOOP_CONFIGURE, &config) != 0) {
+    if (errno == EBUSY || errno == EINTR) return std::nullopt;
+    return OsError(errno, fmt::format("cannot attach the image to '{}'", LoopPath(index)));
+  }
+  absl::StatusOr<std::optional<LoopDevice>> loop = SetUp(node.get(), index, options);
+  if (!loop.ok() || !loop->has_value()) ::ioctl(node.get(), LOOP_CLR_FD);
+  return loop;
+}
+
+using Attempt = absl::StatusOr<std::optional<LoopDevice>>;
+
+// Numbers that this process left with discard off.
+Attempt TryIdleNumbers(int backing_fd, const LoopOptions& options) {
+  while (const std::optional<int> index = IdleWithoutDiscard().Take()) {
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(*index, backing_fd, options));
+    if (loop) return loop;
+  }
+  return std::nullopt;
+}
+
+// Numbers from `command`: the lowest free one (LOOP_CTL_GET_FREE) or a new one (LOOP_CTL_ADD). Others
+// may take it before us, so it is tried more than once.
+Attempt TryOfferedNumbers(int control_fd, unsigned long command, int backing_fd,
+                          const LoopOptions& options) {
+  for (int attempt = 0; attempt < kOfferAttempts; ++attempt) {
+    const int index = ::ioctl(control_fd, command, -1);
+    if (index < 0) return OsError(errno, "cannot get a free loop device");
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, backing_fd, options));
+    if (loop) return loop;
+  }
+  return std::nullopt;
+}
+
+// Every unbound number: the kernel goes on offering the lowest one even when it cannot be used,
+// because somebody holds it without binding it or because its discard is off.
+Attempt TryUnboundNumbers(int backing_fd, const LoopOptions& options) {
+  for (const int index : LoopNumbers()) {
+    if (IsBound(index) || (options.discard && DiscardIsSwitchedOff(index))) continue;
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, backing_fd, options));
+    if (loop) return loop;
+  }
+  return std::nullopt;
+}
+
+// From the cheapest source of numbers to the surest.
+Attempt TryAllNumbers(int control_fd, int backing_fd, const LoopOptions& options) {
+  Attempt loop = std::nullopt;
+  if (!options.discard) loop = TryIdleNumbers(backing_fd, options);
+  if (loop.ok() && !*loop) {
+    loop = TryOfferedNumbers(control_fd, LOOP_CTL_GET_FREE, backing_fd, options);
+  }
+  if (loop.ok() && !*loop) loop = TryUnboundNumbers(backing_fd, options);
+  if (loop.ok() && !*loop) loop = TryOfferedNumbers(control_fd, LOOP_CTL_ADD, backing_fd, options);
+  return loop;
+}
+
+// ---- detach
+
+bool SameImage(const loop_info64& a, const loop_info64& b) {
+  return a.lo_device == b.lo_device && a.lo_inode == b.lo_inode;
+}
+
+enum class Binding { kBound, kEnding, kUnbound };
+
+// Whether the device still holds the image of `before`; by now the number may serve another one.
+Binding BindingOf(int index, const loop_info64& before) {
+  const UniqueFd node = OpenLoop(index, O_RDONLY);
+  if (!node.valid()) return errno == ENXIO ? Binding::kEnding : Binding::kUnbound;
+  loop_info64 now{};
+  if (::ioctl(node.get(), LOOP_GET_STATUS64, &now) != 0) return Binding::kUnbound;
+  return SameImage(now, before) ? Binding::kBound : Binding::kUnbound;
+}
+
+Binding AwaitUnbound(int index, const loop_info64& before) {
+  const auto end = std::chrono::steady_clock::now() + kDetachWait;
+  while (true) {
+    const Binding binding = BindingOf(index, before);
+    if (binding == Binding::kUnbound || std::chrono::steady_clock::now() >= end) return binding;
+    std::this_thread::sleep_for(kDetachPoll);
+  }
+}
+
+// Takes back the autoclear that LOOP_CLR_FD leaves behind while somebody has the device open.
+void ClearAutoclear(int index, const loop_info64& before) {
+  const UniqueFd node = OpenLoop(index, O_RDONLY);
+  loop_info64 info{};
+  if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) return;
+  if (!SameImage(info, before)) return;
+  info.lo_flags &= ~static_cast<std::uint32_t>(LO_FLAGS_AUTOCLEAR);
+  ::ioctl(node.get(), LOOP_SET_STATUS64, &info);
+}
+
+absl::Status InUse(int index) {
+  return FailedPrecondition(
+      "'{}' is still mounted or open somewhere (another mount name space counts too); it stays "
+      "attached until that ends",
+      LoopPath(index));
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<LoopDevice>> FindLoop(int image_fd, int hint) {
+  struct stat image {};
+  if (::fstat(image_fd, &image) != 0) return OsError(errno, "cannot stat the image");
+  if (hint >= 0) {
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, MatchLoop(hint, image));
+    if (loop) return loop;
+  }
+  if (IsOnlyOpener(image_fd)) return std::nullopt;
+  return ScanLoops(image);
+}
+
+absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options) {
+  const UniqueFd control(::open(kControl, O_RDWR | O_CLOEXEC));
+  if (!control.valid()) {
+    return OsError(errno, fmt::format("cannot open '{}' (is the loop driver loaded?)", kControl));
+  }
+  // The device gets an open file description of its own, so that FindLoop can tell it from ours.
+  const std::string image = fmt::format("/proc/self/fd/{}", image_fd);
+  const UniqueFd backing(
+      ::open(image.c_str(), (options.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC));
+  if (!backing.valid()) return OsError(errno, "cannot open the image again to attach it");
+  ASSIGN_OR_RETURN(const std::optional<LoopDevice> loop,
+                   TryAllNumbers(control.get(), backing.get(), options));
+  if (loop) return *loop;
+  return Internal("cannot attach the image: others took every loop device that was tried");
+}
+
+absl::Status RefuseDiscard(const LoopDevice& loop) { return SwitchDiscardOff(loop.index); }
+
+absl::StatusOr<Bytes> RefreshLoop(const LoopDevice& loop) {
+  const UniqueFd node = OpenLoop(loop.index, O_RDONLY);
+  std::uint64_t size = 0;
+  if (!node.valid() || ::ioctl(node.get(), LOOP_SET_CAPACITY) != 0 ||
+      ::ioctl(node.get(), BLKGETSIZE64, &size) != 0) {
+    return OsError(errno, fmt::format("cannot refresh the size of '{}'", LoopPath(loop.index)));
+  }
+  return static_cast<Bytes>(size);
+}
+
+absl::Status DetachLoop(const LoopDevice& loop) {
+  const int index = loop.index;
+  // O_EXCL is refused while the device is mounted or claimed otherwise, in any name space.
+  UniqueFd node = OpenLoop(index, O_RDONLY | O_EXCL);
+  loop_info64 info{};
+  if (!node.valid() && errno == EBUSY) return InUse(index);
+  if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) {
+    if (errno == ENXIO || errno == ENOENT) return absl::OkStatus();
+    return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
+  }
+  const bool set_read_only = IsSetReadOnly(index, info);
+  if (::ioctl(node.get(), LOOP_CLR_FD) != 0 && errno != ENXIO) {
+    return OsError(errno, fmt::format("cannot detach '{}'", LoopPath(index)));
+  }
+  node = UniqueFd();  // the kernel unbinds at the last close
+  const Binding binding = AwaitUnbound(index, info);
+  if (binding == Binding::kBound) {
+    ClearAutoclear(index, info);
+    return InUse(index);
+  }
+  if (binding == Binding::kEnding) {
+    return Internal("'{}' was told to let go of its image and has not finished; try again later",
+                    LoopPath(index));
+  }
+  if (set_read_only) ResetReadOnly(index);
+  if (DiscardIsSwitchedOff(index)) IdleWithoutDiscard().Put(index);
+  return absl::OkStatus();
+}
+
+void RetireIdleLoops() {
+  const UniqueFd control(::open(kControl, O_RDWR | O_CLOEXEC));
+  for (const int index : LoopNumbers()) {
+    // EBUSY if it is bound again by now.
+    if (!IsBound(index) && DiscardIsSwitchedOff(index)) {
+      ::ioctl(control.get(), LOOP_CTL_REMOVE, index);
+    }
+  }
+}
+
+}  // namespace holdfast::os

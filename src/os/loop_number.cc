@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/loop_number.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+namespace holdfast::os {
+namespace {
+
+std::string SysfsPath(int index, std::string_view name) {
+  return fmt::format("/sys/block/loop{}/{}", index, name);
+}
+
+std::uint64_t SysfsNumber(int index, std::string_view name) {
+  std::uint64_t value = 0;
+  std::ifstream(SysfsPath(index, name)) >> value;
+  return value;
+}
+
+void MakeNode(int index) {
+  unsigned int major = 0;
+  unsigned int minor = 0;
+  char colon = 0;
+  if (std::ifstream(SysfsPath(index, "dev")) >> major >> colon >> minor) {
+    ::mknod(LoopPath(index).c_str(), S_IFBLK | 0600, makedev(major, minor));
+  }
+}
+
+}  // namespace
+
+std::string LoopPath(int index) { return fmt::format("/dev/loop{}", index); }
+
+UniqueFd OpenLoop(int index, int flags) {
+  const std::string path = LoopPath(index);
+  int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0 && errno == ENOENT) {
+    MakeNode(index);
+    fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
+  }
+  return UniqueFd(fd);
+}
+
+std::vector<int> LoopNumbers() {
+  std::vector<int> loops;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/block", error)) {
+    const std::string name = entry.path().filename();
+    constexpr std::string_view kPrefix = "loop";
+    int index = -1;
+    if (!name.starts_with(kPrefix)) continue;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + kPrefix.size(), end, index).ptr == end) {
+      loops.push_back(index);
+    }
+  }
+  return loops;
+}
+
+bool IsBound(int index) { return ::access(SysfsPath(index, "loop").c_str(), F_OK) == 0; }
+
+bool AcceptsDiscard(int index) { return SysfsNumber(index, "queue/discard_max_bytes") != 0; }
+
+bool DiscardIsSwitchedOff(int index) {
+  return !AcceptsDiscard(index) && SysfsNumber(index, "queue/discard_max_hw_bytes") != 0;
+}
+
+absl::Status SwitchDiscardOff(int index) {
+  if (!AcceptsDiscard(index)) return absl::OkStatus();
+  const std::string path = SysfsPath(index, "queue/discard_max_bytes");
+  const UniqueFd setting(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (setting.valid() && ::write(setting.get(), "0", 1) == 1) return absl::OkStatus();
+  return OsError(errno, fmt::format("cannot switch off discard in '{}'", path));
+}
+
+bool IsSetReadOnly(int index, const loop_info64& info) {
+  return (info.lo_flags & LO_FLAGS_READ_ONLY) == 0 && SysfsNumber(index, "ro") != 0;
+}
+
+bool SetWritable(int node_fd) {
+  const int read_only = 0;
+  return ::ioctl(node_fd, BLKROSET, &read_only) == 0;
+}
+
+void ResetReadOnly(int index) {
+  // O_EXCL keeps others from binding it meanwhile.
+  const UniqueFd node = OpenLoop(index, O_RDONLY | O_EXCL);
+  loop_info64 info{};
+  const bool bound = node.valid() && ::ioctl(node.get(), LOOP_GET_STATUS64, &info) == 0;
+  if (!bound && node.valid()) static_cast<void>(SetWritable(node.get()));
+}
+
+}  // namespace holdfast::os

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/mount_table.h"
+
+#include <fcntl.h>
+#include <libmount/libmount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::os {
+namespace {
+
+constexpr const char* kMountInfo = "/proc/self/mountinfo";
+
+using Table = std::unique_ptr<libmnt_table, decltype(&mnt_unref_table)>;
+using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+
+std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
+
+bool HasReadOnly(const char* options) {
+  return options != nullptr && mnt_optstr_get_option(options, "ro", nullptr, nullptr) == 0;
+}
+
+// Looks only below /dev, where stat(2) cannot hang on a dead server.
+dev_t NumberOfNode(const std::string& path) {
+  struct stat node {};
+  if (!path.starts_with("/dev/") || ::stat(path.c_str(), &node) != 0) return 0;
+  return S_ISBLK(node.st_mode) ? node.st_rdev : 0;
+}
+
+MountEntry EntryOf(libmnt_fs* fs) {
+  MountEntry entry;
+  entry.id = mnt_fs_get_id(fs);
+  entry.parent_id = mnt_fs_get_parent_id(fs);
+  entry.target = TextOf(mnt_fs_get_target(fs));
+  entry.root = TextOf(mnt_fs_get_root(fs));
+  entry.filesystem = TextOf(mnt_fs_get_fstype(fs));
+  entry.source = TextOf(mnt_fs_get_source(fs));
+  const dev_t number = mnt_fs_get_devno(fs);
+  entry.device = major(number) != 0 ? number : NumberOfNode(entry.source);
+  entry.mount_options = TextOf(mnt_fs_get_vfs_options(fs));
+  entry.filesystem_options = TextOf(mnt_fs_get_fs_options(fs));
+  entry.filesystem_read_only = HasReadOnly(mnt_fs_get_fs_options(fs));
+  entry.read_only = entry.filesystem_read_only || HasReadOnly(mnt_fs_get_vfs_options(fs));
+  return entry;
+}
+
+// Sets parent_id to 0 where the parent is not in the table (the root of the name space or of a
+// chroot), so that a walk has a place to begin.
+void MarkRoots(std::vector<MountEntry>& entries) {
+  std::vector<int> ids;
+  ids.reserve(entries.size());
+  for (const MountEntry& entry : entries) ids.push_back(entry.id);
+  std::sort(ids.begin(), ids.end());
+  for (MountEntry& entry : entries) {
+    const bool known = std::binary_search(ids.begin(), ids.end(), entry.parent_id);
+    if (!known || entry.parent_id == entry.id) entry.parent_id = 0;
+  }
+}
+
+absl::StatusOr<std::vector<MountEntry>> EntriesOf(libmnt_table* table) {
+  std::vector<MountEntry> entries;
+  entries.reserve(static_cast<std::size_t>(std::max(mnt_table_get_nents(table), 0)));
+  const std::unique_ptr<libmnt_iter, decltype(&mnt_free_iter)> iterator(
+      mnt_new_iter(MNT_ITER_FORWARD), &mnt_free_iter);
+  if (iterator == nullptr) return OsError(ENOMEM, "cannot walk the mount table");
+  for (libmnt_fs* fs = nullptr; mnt_table_next_fs(table, iterator.get(), &fs) == 0;) {
+    entries.push_back(EntryOf(fs));
+  }
+  MarkRoots(entries);
+  return entries;
+}
+
+// libmount skips a line that it does not understand unless this returns a negative number.
+int RefuseLine(libmnt_table*, const char*, int) { return -EBADMSG; }
+
+absl::StatusOr<Table> NewTable() {
+  Table table(mnt_new_table(), &mnt_unref_table);
+  if (table == nullptr) return OsError(ENOMEM, "cannot make a mount table");
+  mnt_table_set_parser_errcb(table.get(), &RefuseLine);
+  return table;
+}
+
+bool IsOnPath(const std::string& mount_point, const std::string& path) {
+  if (mount_point == "/") return true;
+  return path.starts_with(mount_point) &&
+         (path.size() == mount_point.size() || path[mount_point.size()] == '/');
+}
+
+// The mount on the mount `parent_id` that a walk along `path` meets first.
+const MountEntry* NextOnPath(const std::vector<MountEntry>& entries, int parent_id,
+                             const std::string& path) {
+  const MountEntry* next = nullptr;
+  for (const MountEntry& entry : entries) {
+    if (entry.parent_id != parent_id || !IsOnPath(entry.target, path)) continue;
+    if (next == nullptr || entry.target.size() <= next->target.size()) next = &entry;
+  }
+  return next;
+}
+
+}  // namespace
+
+absl::StatusOr<MountTable> MountTable::Read() {
+  ASSIGN_OR_RETURN(const Table table, NewTable());
+  const int rc = mnt_table_parse_file(table.get(), kMountInfo);
+  if (rc != 0) return OsError(-rc, fmt::format("cannot read '{}'", kMountInfo));
+  ASSIGN_OR_RETURN(std::vector<MountEntry> entries, EntriesOf(table.get()));
+  return MountTable(std::move(entries));
+}
+
+absl::StatusOr<MountTable> MountTable::Parse(const std::string& mountinfo) {
+  if (mountinfo.empty()) return MountTable({});  // fmemopen(3) takes no empty buffer everywhere
+  ASSIGN_OR_RETURN(const Table table, NewTable());
+  std::string text = mountinfo;
+  const File stream(::fmemopen(text.data(), text.size(), "r"), &std::fclose);
+  if (stream == nullptr) return OsError(errno, "cannot read a mount table from memory");
+  const int rc = mnt_table_parse_stream(table.get(), stream.get(), kMountInfo);
+  if (rc != 0) return OsError(-rc, "cannot understand a mount table");
+  ASSIGN_OR_RETURN(std::vector<MountEntry> entries, EntriesOf(table.get()));
+  return MountTable(std::move(entries));
+}
+
+const MountEntry* MountTable::At(const std::string& target) const {
+  const MountEntry* seen = nullptr;
+  int parent_id = 0;
+  // No walk is longer than the table, whatever the table says.
+  for (std::size_t step = 0; step < entries_.size(); ++step) {
+    const MountEntry* const next = NextOnPath(entries_, parent_id, target);
+    if (next == nullptr) break;
+    seen = next;
+    parent_id = next->id;
+  }
+  return seen != nullptr && seen->target == target ? seen : nullptr;
+}
+
+std::vector<const MountEntry*> MountTable::OfDevice(dev_t device) const {
+  std::vector<const MountEntry*> found;
+  for (const MountEntry& entry : entries_) {
+    if (device != 0 && entry.device == device) found.push_back(&entry);
+  }
+  return found;
+}
+
+std::vector<const MountEntry*> MountTable::OfDeviceNode(const std::string& node_name) const {
+  std::vector<const MountEntry*> found;
+  for (const MountEntry& entry : entries_) {
+    std::string_view root = entry.root;
+    // The kernel's mark for a node whose name is gone while the bind holds it.
+    constexpr std::string_view kDeleted = "//deleted";
+    if (root.ends_with(kDeleted)) root.remove_suffix(kDeleted.size());
+    if (root == "/" + node_name || root.ends_with("/dev/" + node_name)) found.push_back(&entry);
+  }
+  return found;
+}
+
+absl::StatusOr<dev_t> DeviceBehind(const std::string& path) {
+  struct statx facts {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_NO_AUTOMOUNT, STATX_TYPE | STATX_MNT_ID, &facts) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return NotFound("'{}' does not exist", path);
+    return OsError(errno, fmt::format("cannot inspect '{}'", path));
+  }
+  if (facts.stx_dev_major != 0) return makedev(facts.stx_dev_major, facts.stx_dev_minor);
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  for (const MountEntry& entry : mounts.entries()) {
+    if (static_cast<std::uint64_t>(entry.id) == facts.stx_mnt_id) return entry.device;
+  }
+  return Internal("the mount that '{}' is on is not in the mount table", path);
+}
+
+}  // namespace holdfast::os

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is mounted, as /proc/self/mountinfo tells it (read by libmount).
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace holdfast::os {
+
+struct MountEntry {
+  int id = 0;              // unique while the mount exists; statx calls it stx_mnt_id
+  int parent_id = 0;       // 0 for a mount whose parent is not in the table: the root
+  std::string target;      // mount point, unescaped
+  std::string root;        // what of the filesystem is visible there; "/loop3" for a bound device node
+  std::string filesystem;  // "ext4", "devtmpfs", ...
+  std::string source;      // "/dev/loop3"
+  // The block device behind it: mountinfo's number, or, where that is anonymous (btrfs), the number
+  // of the source's device node. 0 when there is none.
+  dev_t device = 0;
+  bool read_only = false;             // this mount refuses writes (ro mount or ro filesystem)
+  bool filesystem_read_only = false;  // the filesystem itself is read-only
+  std::string mount_options;          // per-mount options, "rw,noatime"
+  std::string filesystem_options;     // options of the filesystem
+};
+
+// A snapshot of the mounts of this process's name space, in mount order. Immutable, so thread-safe.
+class MountTable final {
+ public:
+  // INTERNAL when mountinfo cannot be read or understood: a table that lacks a line is worse than none.
+  [[nodiscard]] static absl::StatusOr<MountTable> Read();
+  // The same from text in mountinfo's format (proc(5)), for tests and tools.
+  [[nodiscard]] static absl::StatusOr<MountTable> Parse(const std::string& mountinfo);
+
+  // The mount that is seen at exactly `target`: the topmost of a stack, and none that another mount
+  // further up the path hides. nullptr if `target` is no mount point.
+  [[nodiscard]] const MountEntry* At(const std::string& target) const;
+
+  // Every mount that shows the filesystem on block device `device`.
+  [[nodiscard]] std::vector<const MountEntry*> OfDevice(dev_t device) const;
+
+  // Every mount that shows the device node `node_name` ("loop3") itself: raw block publications.
+  // The node is known by its place in the filesystem: at the top (devtmpfs, tmpfs) or below "dev".
+  [[nodiscard]] std::vector<const MountEntry*> OfDeviceNode(const std::string& node_name) const;
+
+  [[nodiscard]] const std::vector<MountEntry>& entries() const { return entries_; }
+
+ private:
+  explicit MountTable(std::vector<MountEntry> entries) : entries_(std::move(entries)) {}
+  std::vector<MountEntry> entries_;
+};
+
+// The block device behind the filesystem that `path` is on (as MountEntry::device), without reading
+// the whole mount table where stat(2) already tells. NOT_FOUND if `path` does not exist. Follows
+// symbolic links.
+[[nodiscard]] absl::StatusOr<dev_t> DeviceBehind(const std::string& path);
+
+}  // namespace holdfast::os

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mounts, binds and unmounts. Thread-safe. Needs CAP_SYS_ADMIN and kernel 5.12 (mount_setattr).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "os/mount_flags.h"
+#include "os/target_path.h"
+
+namespace holdfast::os {
+
+struct DeviceMount {
+  std::string device;      // block device node
+  std::string filesystem;  // always given: nothing is guessed
+  bool read_only = false;
+  std::vector<std::string> flags;  // mount options, each checked by ValidateMountFlags
+};
+
+// Mounts a filesystem on the directory at `target` through libmount (no fstab, no utab, no mount
+// helpers, no path canonicalisation). Never falls back to read-only by itself: a read-write mount of
+// a write-protected device fails. INTERNAL with the kernel's reason where there is one;
+// INVALID_ARGUMENT when the filesystem refuses the flags (see AskFilesystemAboutFlags);
+// what TargetPath::OpenHandle says when there is no directory.
+[[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target);
+
+// Binds what is at `source` (a directory, or a device node) on what is at `target` (of the same
+// kind). A read-only bind is read-only before it becomes visible (open_tree, mount_setattr,
+// move_mount). `flags` are per-mount flags to add: those of noexec, nosuid, nodev, noatime,
+// nodiratime, relatime, strictatime; others belong to the filesystem and are ignored here.
+[[nodiscard]] absl::Status BindMount(const std::string& source, const TargetPath& target,
+                                     bool read_only, const std::vector<std::string>& flags);
+
+// Takes away the topmost mount at `target`. OK if there is none, or nothing at all. Never lazy, never
+// forced. FAILED_PRECONDITION when it is busy.
+[[nodiscard]] absl::Status Unmount(const TargetPath& target);
+
+}  // namespace holdfast::os

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+// glibc 2.36 declares these without C linkage.
+extern "C" {
+#include <sys/pidfd.h>
+}
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+
+#include "os/unique_fd.h"
+
+namespace holdfast::os {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array<std::string_view, 4> kDirectories = {"/usr/sbin", "/usr/bin", "/sbin",
+                                                          "/bin"};
+constexpr std::size_t kMaxOutput = 64 * 1024;
+constexpr std::size_t kOutputInError = 1024;
+// How long a grandchild may hold the output open after the child itself has ended.
+constexpr std::chrono::milliseconds kGrace{200};
+
+bool IsExecutable(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+absl::StatusOr<std::string> ResolveProgram(const std::vector<std::string>& argv) {
+  if (argv.empty()) return Internal("cannot run a command without a program");
+  const absl::StatusOr<std::string> path = FindProgram(argv[0]);
+  if (path.ok()) return path;
+  return WithCode(path.status(), absl::StatusCode::kFailedPrecondition);
+}
+
+// What the child gets: see the header.
+class SpawnSettings final {
+ public:
+  explicit SpawnSettings(int output_fd) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, output_fd, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions_, output_fd, STDERR_FILENO);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_init(&attributes_);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&actions_);
+  }
+
+  [[nodiscard]] const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  [[nodiscard]] const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+absl::StatusOr<pid_t> Spawn(const std::string& program, std::vector<std::string> argv,
+                            int output_fd) {
+  std::vector<char*> arguments;
+  for (std::string& argument : argv) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+  std::string locale = "LC_ALL=C";
+  std::array<char*, 3> environment = {path.data(), locale.data(), nullptr};
+  const SpawnSettings settings(output_fd);
+  pid_t child = -1;
+  const int error = ::posix_spawn(&child, program.c_str(), settings.actions(),
+                                  settings.attributes(), arguments.data(), environment.data());
+  if (error != 0) return OsError(error, fmt::format("cannot start program '{}'", program));
+  return child;
+}
+
+// Reads a pipe and keeps the end of what came.
+class OutputTail final {
+ public:
+  explicit OutputTail(UniqueFd pipe) : pipe_(std::move(pipe)) {}
+
+  [[nodiscard]] int fd() const { return pipe_.get(); }
+  [[nodiscard]] bool open() const { return pipe_.valid(); }
+
+  // Call when the pipe is readable or hung up.
+  void ReadSome() {
+    std::array<char, 16 * 1024> buffer;
+    const ssize_t count = ::read(pipe_.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) return;
+    if (count <= 0) {
+      pipe_ = UniqueFd();
+      return;
+    }
+    text_.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text_.size() > 2 * kMaxOutput) text_ = Last(kMaxOutput);
+  }
+
+  [[nodiscard]] std::string Last(std::size_t size) const {
+    return text_.substr(text_.size() - std::min(size, text_.size()));
+  }
+
+ private:
+  UniqueFd pipe_;
+  std::string text_;
+};
+
+int MillisecondsUntil(Clock::time_point end) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::clamp<decltype(left)>(left, 0, 1'000'000));
+}
+
+// Collects output until the child has ended and, within the grace, the output too. False when the
+// child was still running at `end`.
+bool CollectUntilExit(int pidfd, OutputTail& output, Clock::time_point end) {
+  bool ended = false;
+  while (!ended || output.open()) {
+    // poll passes over negative descriptors.
+    std::array<pollfd, 2> watched = {{{ended ? -1 : pidfd, POLLIN, 0}, {output.fd(), POLLIN, 0}}};
+    const int ready = ::poll(watched.data(), watched.size(), MillisecondsUntil(end));
+    if (ready < 0 && errno != EINTR) return ended;
+    if (ready > 0 && watched[1].revents != 0) output.ReadSome();
+    if (ready > 0 && watched[0].revents != 0) {
+      ended = true;
+      end = Clock::now() + kGrace;
+    } else if (Clock::now() >= end) {
+      return ended;
+    }
+  }
+  return true;
+}
+
+// Kills what is left of the child's group and waits for the child. Without a bound: a child that
+// hangs in the kernel may still write to its device, so nobody may be told that it has ended.
+absl::StatusOr<siginfo_t> KillGroupAndReap(pid_t child) {
+  // Until the child is reaped its number, which is the group's, cannot belong to anybody else.
+  ::kill(-child, SIGKILL);
+  ::kill(child, SIGKILL);
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED) != 0) {
+    if (errno != EINTR) return OsError(errno, fmt::format("cannot wait for process {}", child));
+  }
+  return info;
+}
+
+}  // namespace
+
+absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
+                                         std::chrono::milliseconds deadline) {
+  const Clock::time_point end = Clock::now() + deadline;
+  ASSIGN_OR_RETURN(const std::string program, ResolveProgram(argv));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return OsError(errno, "cannot make a pipe");
+  OutputTail output{UniqueFd(ends[0])};
+  UniqueFd input(ends[1]);
+  ASSIGN_OR_RETURN(const pid_t child, Spawn(program, argv, input.get()));
+  input = UniqueFd();
+
+  const UniqueFd pidfd(::pidfd_open(child, 0));
+  const int pidfd_error = errno;
+  const bool ended = pidfd.valid() && CollectUntilExit(pidfd.get(), output, end);
+  ASSIGN_OR_RETURN(const siginfo_t info, KillGroupAndReap(child));
+  if (!pidfd.valid()) return OsError(pidfd_error, fmt::format("cannot watch '{}'", program));
+  if (!ended) {
+    return Internal("'{}' was killed because it had not ended after {} ms; its last output: {}",
+                    program, deadline.count(), output.Last(kOutputInError));
+  }
+  CommandResult result{.output = output.Last(kMaxOutput)};
+  (info.si_code == CLD_EXITED ? result.exit_code : result.signal) = info.si_status;
+  return result;
+}
+
+absl::Status RunCommandOrFail(const std::vector<std::string>& argv,
+                              std::chrono::milliseconds deadline) {
+  ASSIGN_OR_RETURN(const CommandResult result, RunCommand(argv, deadline));
+  if (result.exit_code == 0) return absl::OkStatus();
+  std::string_view end = result.output;
+  end.remove_prefix(end.size() - std::min(end.size(), kOutputInError));
+  while (!end.empty() && end.back() == '\n') end.remove_suffix(1);
+  if (result.signal != 0) {
+    return Internal("'{}' was ended by signal {}: {}", argv[0], result.signal, end);
+  }
+  return Internal("'{}' failed with exit code {}: {}", argv[0], result.exit_code, end);
+}
+
+absl::StatusOr<std::string> FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    if (IsExecutable(name)) return name;
+    return NotFound("there is no program '{}'", name);
+  }
+  for (const std::string_view directory : kDirectories) {
+    std::string path = fmt::format("{}/{}", directory, name);
+    if (!name.empty() && IsExecutable(path)) return path;
+  }
+  return NotFound("program '{}' is not installed (looked in /usr/sbin, /usr/bin, /sbin, /bin)",
+                  name);
+}
+
+}  // namespace holdfast::os

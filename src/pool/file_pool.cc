@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the file pool share, and its questions that change nothing.
+#include "pool/file_pool.h"
+
+#include "os/file.h"
+#include "pool/image_file.h"
+
+namespace holdfast::pool {
+namespace {
+
+// Allocation of thin images changes as they are written; GetCapacity need not see every write.
+constexpr std::chrono::seconds kRecountInterval{30};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(PoolInfo info, const SpacePolicy& policy,
+                                                         int state_directory_fd) {
+  ASSIGN_OR_RETURN(PoolDirectory directory,
+                   PoolDirectory::Open(info.name, info.location, state_directory_fd));
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
+  ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes.get()));
+  return std::unique_ptr<FilePool>(
+      new FilePool(std::move(info), policy, std::move(directory), direct_io));
+}
+
+absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
+
+VolumeId FilePool::IdOf(const std::string& name) const {
+  // pool_id() was checked to be a UUID when the marker was read.
+  return VolumeId{info_.name, info_.node, *UuidOfName(directory_.pool_id(), name)};
+}
+
+absl::StatusOr<Volume> FilePool::Get(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const VolumeRecord record, ReadRecord(pool, id));
+  return WithPool(record.volume);
+}
+
+std::vector<Volume> FilePool::List(const std::string& after_uuid, std::size_t limit) {
+  std::vector<Volume> volumes = records_.List(after_uuid, limit);
+  for (Volume& volume : volumes) volume = WithPool(std::move(volume));
+  return volumes;
+}
+
+absl::StatusOr<PoolCapacity> FilePool::Measure(Provisioning provisioning) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
+  bool recount = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    recount = now - counted_at_ > kRecountInterval;
+    if (recount) counted_at_ = now;
+  }
+  if (recount) ledger_.Recount(AllocationMeter(pool));
+  const Bytes largest = ledger_.LargestPromise(provisioning, room);
+  return PoolCapacity{.available_bytes = largest,
+                      .maximum_volume_bytes = largest,
+                      .minimum_volume_bytes = kVolumeGranularity};
+}
+
+absl::StatusOr<PoolUsage> FilePool::Usage() {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
+  ledger_.Recount(AllocationMeter(pool));
+  return PoolUsage{.total = room.total,
+                   .free = room.available,
+                   .reserve = ledger_.ReserveOf(room),
+                   .thick_promised = ledger_.Promised(Provisioning::kThick),
+                   .thin_promised = ledger_.Promised(Provisioning::kThin),
+                   .thick_available = ledger_.LargestPromise(Provisioning::kThick, room),
+                   .thin_available = ledger_.LargestPromise(Provisioning::kThin, room),
+                   .volumes = records_.size()};
+}
+
+VolumeCondition FilePool::Condition(const Volume& volume) {
+  const auto abnormal = [](std::string message) { return VolumeCondition{true, std::move(message)}; };
+  const auto pool = directory_.Verify();
+  if (!pool.ok()) return abnormal(MessageOf(pool.status()));
+  const auto directory = os::OpenDirectoryAt(pool->volumes.get(), volume.id.uuid);
+  if (!directory.ok()) return abnormal(MessageOf(directory.status()));
+  const auto image = OpenImage(directory->get());
+  if (!image.ok()) return abnormal(MessageOf(image.status()));
+  const auto size = ImageSize(image->get());
+  const auto allocated = ImageAllocated(image->get());
+  if (!size.ok() || !allocated.ok()) return abnormal("the image cannot be examined");
+  if (*size < volume.capacity_bytes) {
+    return abnormal(fmt::format("the image has {} bytes, the volume has {}: it was truncated", *size,
+                                volume.capacity_bytes));
+  }
+  if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
+    return abnormal(fmt::format("{} of the thick volume are not allocated; staging it refills them",
+                                FormatBytes(volume.capacity_bytes - *allocated)));
+  }
+  return VolumeCondition{false, "storage is as promised"};
+}
+
+absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, const VolumeId& id) {
+  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes.get(), id.uuid));
+  if (record.volume.state == VolumeState::kAllocating ||
+      record.volume.state == VolumeState::kDeleting) {
+    return NotFound("there is no volume '{}'", id.ToString());
+  }
+  return record;
+}
+
+absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root.get()));
+  return Room{.total = space.total, .available = space.available};
+}
+
+// The meter must not outlive `pool`.
+Ledger::MeasureAllocated FilePool::AllocationMeter(const VerifiedPool& pool) {
+  return [&pool](const std::string& uuid) -> std::optional<Bytes> {
+    const auto directory = os::OpenDirectoryAt(pool.volumes.get(), uuid);
+    if (!directory.ok()) return std::nullopt;
+    const auto image = OpenImage(directory->get());
+    if (!image.ok()) return std::nullopt;
+    const auto allocated = ImageAllocated(image->get());
+    return allocated.ok() ? std::optional(*allocated) : std::nullopt;
+  };
+}
+
+Volume FilePool::WithPool(Volume volume) const {
+  volume.id.pool = info_.name;
+  volume.id.node = info_.node;
+  return volume;
+}
+
+}  // namespace holdfast::pool

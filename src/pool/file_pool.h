@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes as image files in a directory on any filesystem, attached as loop devices.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "os/host_filesystem.h"
+#include "os/loop_device.h"
+#include "pool/ledger.h"
+#include "pool/pool.h"
+#include "pool/pool_directory.h"
+#include "pool/record_store.h"
+
+namespace holdfast::pool {
+
+class FilePool final : public Pool {
+ public:
+  // Opens the pool, making it on first use (see PoolDirectory::Open for the errors).
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<FilePool>> Open(PoolInfo info,
+                                                                      const SpacePolicy& policy,
+                                                                      int state_directory_fd);
+
+  [[nodiscard]] const PoolInfo& info() const override { return info_; }
+  [[nodiscard]] absl::Status Recover() override;
+  [[nodiscard]] absl::Status CheckReady() override;
+  [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
+  [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
+  [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
+  [[nodiscard]] std::vector<Volume> List(const std::string& after_uuid,
+                                         std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
+                                            Bytes limit) override;
+  [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
+  [[nodiscard]] absl::StatusOr<PoolUsage> Usage() override;
+  [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+      const VolumeId& id) override;
+  [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
+  [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
+                                             const std::string& filesystem_uuid) override;
+  [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
+
+ private:
+  FilePool(PoolInfo info, const SpacePolicy& policy, PoolDirectory directory,
+           os::DirectIoSupport direct_io)
+      : info_(std::move(info)),
+        directory_(std::move(directory)),
+        direct_io_(direct_io),
+        ledger_(policy) {}
+
+  // file_pool.cc
+  absl::StatusOr<VolumeRecord> ReadRecord(const VerifiedPool& pool, const VolumeId& id);
+  absl::StatusOr<Room> MeasureRoom(const VerifiedPool& pool);
+  Ledger::MeasureAllocated AllocationMeter(const VerifiedPool& pool);
+  Volume WithPool(Volume volume) const;
+
+  // file_pool_create.cc
+  absl::StatusOr<Volume> CreateNew(const VerifiedPool& pool, const VolumeSpec& spec,
+                                   const std::string& uuid, Bytes capacity);
+  absl::Status FillNewVolume(const VerifiedPool& pool, VolumeRecord& record);
+
+  // file_pool_delete.cc
+  absl::Status FinishDeletion(const VerifiedPool& pool, const std::string& uuid);
+  absl::Status EmptyTrash(const VerifiedPool& pool, const std::string& uuid);
+
+  // file_pool_grow.cc
+  absl::Status FinishGrowth(const VerifiedPool& pool, VolumeRecord& record);
+  absl::Status UndoGrowth(const VerifiedPool& pool, VolumeRecord& record);
+
+  // file_pool_attach.cc
+  absl::StatusOr<std::optional<os::LoopDevice>> FindLoopOf(int image_fd, const std::string& uuid);
+  absl::Status DetachImage(int image_fd, const std::string& uuid);
+  void RememberLoop(const std::string& uuid, int index);
+
+  // file_pool_recover.cc
+  absl::Status RecoverVolume(const VerifiedPool& pool, const std::string& uuid);
+
+  const PoolInfo info_;
+  const PoolDirectory directory_;
+  const os::DirectIoSupport direct_io_;
+  RecordStore records_;
+  Ledger ledger_;
+
+  std::mutex mutex_;
+  std::map<std::string, int> loop_hints_;  // uuid -> loop index to look at first; guarded by mutex_
+  std::chrono::steady_clock::time_point counted_at_{};  // last Recount; guarded by mutex_
+};
+
+}  // namespace holdfast::pool

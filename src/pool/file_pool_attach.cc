@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attaching images as loop devices, and the steps around formatting that the record guards.
+#include "core/log.h"
+#include "os/device_use.h"
+#include "os/file.h"
+#include "pool/file_pool.h"
+#include "pool/image_file.h"
+
+namespace holdfast::pool {
+namespace {
+
+absl::Status RequireSize(int image_fd, const VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
+  if (size == record.volume.capacity_bytes) return absl::OkStatus();
+  return FailedPrecondition(
+      "the image of volume {} has {} bytes, its record says {}: it was truncated or replaced; "
+      "restore it from a backup",
+      record.volume.id.uuid, size, record.volume.capacity_bytes);
+}
+
+absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& record, bool direct_io) {
+  const os::LoopOptions options{
+      .sector_size = record.sector_size,
+      .direct_io = direct_io,
+      .read_only = false,
+      .discard = record.volume.provisioning == Provisioning::kThin,
+  };
+  return os::AttachLoop(image_fd, options);
+}
+
+}  // namespace
+
+absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
+  if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(pool, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  const auto image = OpenImage(directory.get());
+  if (!image.ok()) return WithCode(image.status(), absl::StatusCode::kFailedPrecondition);
+  RETURN_IF_ERROR(RequireSize(image->get(), record));
+  const bool thick = record.volume.provisioning == Provisioning::kThick;
+  if (thick) {
+    const absl::Status refilled = RefillHoles(image->get(), record.volume.capacity_bytes);
+    // The data is whole; only the promise of space is not, which Condition reports.
+    if (!refilled.ok()) LogWarning("volume {} is not thick: {}", id.ToString(), MessageOf(refilled));
+  }
+  ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, FindLoopOf(image->get(), id.uuid));
+  if (loop) {
+    // Attached by an earlier call that may have been killed before these two.
+    if (thick) RETURN_IF_ERROR(os::RefuseDiscard(*loop));
+    ASSIGN_OR_RETURN(loop->block.size, os::RefreshLoop(*loop));
+  } else {
+    ASSIGN_OR_RETURN(loop, AttachNew(image->get(), record, direct_io_.direct_io));
+    RememberLoop(id.uuid, loop->index);
+  }
+  if (loop->block.size != record.volume.capacity_bytes) {
+    return Internal("{} has {} bytes, volume '{}' has {}", loop->block.path, loop->block.size,
+                    id.ToString(), record.volume.capacity_bytes);
+  }
+  return loop->block;
+}
+
+absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  const auto image = OpenImage(directory.get());
+  if (absl::IsNotFound(image.status())) return std::nullopt;
+  RETURN_IF_ERROR(image.status());
+  ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
+  if (!loop) return std::nullopt;
+  return loop->block;
+}
+
+absl::Status FilePool::Detach(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  const auto directory = os::OpenDirectoryAt(pool.volumes.get(), id.uuid);
+  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(directory.status());
+  const auto image = OpenImage(directory->get());
+  if (absl::IsNotFound(image.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(image.status());
+  return DetachImage(image->get(), id.uuid);
+}
+
+absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
+  if (record.volume.state != VolumeState::kReady &&
+      record.volume.state != VolumeState::kFormatting) {
+    return FailedPrecondition("volume '{}' is {}: it is never formatted again", id.ToString(),
+                              ToString(record.volume.state));
+  }
+  record.volume.state = VolumeState::kFormatting;
+  record.volume.filesystem_uuid = filesystem_uuid;
+  return records_.Write(pool.volumes.get(), record);
+}
+
+absl::Status FilePool::FinishFormatting(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
+  if (record.volume.state != VolumeState::kFormatting) {
+    return FailedPrecondition("volume '{}' is {}, not formatting", id.ToString(),
+                              ToString(record.volume.state));
+  }
+  record.volume.state = VolumeState::kFormatted;
+  return records_.Write(pool.volumes.get(), record);
+}
+
+absl::Status FilePool::BlankAgain(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const VolumeRecord record, ReadRecord(pool, id));
+  if (record.volume.state != VolumeState::kFormatting) {
+    return FailedPrecondition("volume '{}' is {}: its bytes are not to be touched", id.ToString(),
+                              ToString(record.volume.state));
+  }
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  RETURN_IF_ERROR(DetachImage(image.get(), id.uuid));
+  return BlankImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
+}
+
+absl::StatusOr<std::optional<os::LoopDevice>> FilePool::FindLoopOf(int image_fd,
+                                                                   const std::string& uuid) {
+  int hint = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = loop_hints_.find(uuid);
+    if (found != loop_hints_.end()) hint = found->second;
+  }
+  ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, os::FindLoop(image_fd, hint));
+  if (loop && loop->index != hint) RememberLoop(uuid, loop->index);
+  return loop;
+}
+
+absl::Status FilePool::DetachImage(int image_fd, const std::string& uuid) {
+  ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image_fd, uuid));
+  if (!loop) return absl::OkStatus();
+  RETURN_IF_ERROR(os::RequireUnused(loop->block));
+  RETURN_IF_ERROR(os::DetachLoop(*loop));
+  const std::lock_guard lock(mutex_);
+  loop_hints_.erase(uuid);
+  return absl::OkStatus();
+}
+
+void FilePool::RememberLoop(const std::string& uuid, int index) {
+  const std::lock_guard lock(mutex_);
+  loop_hints_[uuid] = index;
+}
+
+}  // namespace holdfast::pool

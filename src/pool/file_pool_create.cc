@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creation: reserve, record "allocating", make the image, record "ready".
+//
+// What a kill leaves after each step, and who cleans up (Recover at start, or a repeated call):
+//   an empty volume directory, or a record "allocating" with or without an image: removed, because
+//   the CO was never told of the volume; a record "ready": the volume, found again by its name.
+#include "core/clock.h"
+#include "os/file.h"
+#include "pool/file_pool.h"
+#include "pool/image_file.h"
+
+namespace holdfast::pool {
+namespace {
+
+absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
+  const auto differs = [&](std::string_view what) {
+    return AlreadyExists("a volume named '{}' exists with another {}", spec.name, what);
+  };
+  // Two names with one UUID would need a SHA-1 collision; the record settles it.
+  if (volume.name != spec.name) return differs("name");
+  if (volume.capacity_bytes < spec.required_bytes ||
+      (spec.limit_bytes != 0 && volume.capacity_bytes > spec.limit_bytes)) {
+    return differs(fmt::format("capacity ({} bytes)", volume.capacity_bytes));
+  }
+  if (volume.provisioning != spec.provisioning) return differs("provisioning");
+  if (volume.access_type != spec.access_type) return differs("access type");
+  if (volume.filesystem != spec.filesystem) return differs("filesystem");
+  if (volume.mkfs_options != spec.mkfs_options || volume.parameters != spec.parameters) {
+    return differs("set of parameters");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  const std::string uuid = IdOf(spec.name).uuid;
+  const auto existing = records_.Read(pool.volumes.get(), uuid);
+  if (existing.ok()) {
+    const VolumeState state = existing->volume.state;
+    if (state != VolumeState::kAllocating && state != VolumeState::kDeleting) {
+      RETURN_IF_ERROR(RequireSame(existing->volume, spec));
+      return WithPool(existing->volume);
+    }
+    RETURN_IF_ERROR(FinishDeletion(pool, uuid));
+  } else if (!absl::IsNotFound(existing.status())) {
+    return existing.status();
+  }
+  ASSIGN_OR_RETURN(const Bytes capacity,
+                   ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
+  return CreateNew(pool, spec, uuid, capacity);
+}
+
+absl::StatusOr<Volume> FilePool::CreateNew(const VerifiedPool& pool, const VolumeSpec& spec,
+                                           const std::string& uuid, Bytes capacity) {
+  ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
+  ASSIGN_OR_RETURN(
+      Ledger::Grant grant,
+      ledger_.Reserve(uuid, spec.provisioning, capacity, room, AllocationMeter(pool)));
+  VolumeRecord record{
+      .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
+                 .name = spec.name,
+                 .capacity_bytes = capacity,
+                 .provisioning = spec.provisioning,
+                 .access_type = spec.access_type,
+                 .state = VolumeState::kAllocating,
+                 .filesystem = spec.filesystem,
+                 .filesystem_uuid = "",
+                 .mkfs_options = spec.mkfs_options,
+                 .parameters = spec.parameters,
+                 .created_at = NowRfc3339()},
+      .grow_to_bytes = 0,
+      .sector_size = direct_io_.sector_size,
+  };
+  if (const absl::Status filled = FillNewVolume(pool, record); !filled.ok()) {
+    const absl::Status removed = FinishDeletion(pool, uuid);
+    if (removed.ok()) return filled;
+    return Unavailable("{}; and what was made could not be removed yet: {}", MessageOf(filled),
+                       MessageOf(removed));
+  }
+  ledger_.Set(uuid, spec.provisioning, capacity,
+              spec.provisioning == Provisioning::kThick ? capacity : 0);
+  grant.Keep();
+  return WithPool(record.volume);
+}
+
+absl::Status FilePool::FillNewVolume(const VerifiedPool& pool, VolumeRecord& record) {
+  RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(pool.volumes.get(), record.volume.id.uuid));
+  RETURN_IF_ERROR(
+      MakeImage(directory.get(), record.volume.capacity_bytes, record.volume.provisioning));
+  // The record's sync of the volume directory makes the image's name durable too ...
+  record.volume.state = VolumeState::kReady;
+  RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+  // ... and this one the name of the volume directory, before the CO is told.
+  return os::Sync(pool.volumes.get(), "volumes directory");
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletion: refuse while in use, tombstone, detach, move to the trash, unlink.
+//
+// A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
+// CreateVolume of the same name and the next start all carry on from wherever it stopped.
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "os/device_use.h"
+#include "os/file.h"
+#include "pool/file_pool.h"
+#include "pool/image_file.h"
+
+namespace holdfast::pool {
+namespace {
+
+absl::Status MoveToTrash(const VerifiedPool& pool, const std::string& uuid) {
+  if (::renameat(pool.volumes.get(), uuid.c_str(), pool.trash.get(), uuid.c_str()) != 0 &&
+      errno != ENOENT) {
+    return OsError(errno, fmt::format("move volume {} to the trash", uuid));
+  }
+  RETURN_IF_ERROR(os::Sync(pool.trash.get(), "trash directory"));
+  return os::Sync(pool.volumes.get(), "volumes directory");
+}
+
+}  // namespace
+
+absl::Status FilePool::Delete(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  auto record = records_.Read(pool.volumes.get(), id.uuid);
+  if (absl::IsNotFound(record.status())) return EmptyTrash(pool, id.uuid);
+  RETURN_IF_ERROR(record.status());
+  if (record->volume.state != VolumeState::kAllocating &&
+      record->volume.state != VolumeState::kDeleting) {
+    ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                     os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+    const auto image = OpenImage(directory.get());
+    if (image.ok()) {
+      ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
+      if (loop) RETURN_IF_ERROR(os::RequireUnused(loop->block));
+    }
+    record->volume.state = VolumeState::kDeleting;
+    RETURN_IF_ERROR(records_.Write(pool.volumes.get(), *record));
+  }
+  return FinishDeletion(pool, id.uuid);
+}
+
+// For a volume that is a tombstone, or of which the CO was never told.
+absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::string& uuid) {
+  const auto directory = os::OpenDirectoryAt(pool.volumes.get(), uuid);
+  if (directory.ok()) {
+    const auto image = OpenImage(directory->get());
+    if (image.ok()) {
+      const absl::Status detached = DetachImage(image->get(), uuid);
+      // The deletion has begun, so the answer must be one that makes the caller repeat it.
+      if (!detached.ok()) return WithCode(detached, absl::StatusCode::kUnavailable);
+    }
+  }
+  RETURN_IF_ERROR(EmptyTrash(pool, uuid));
+  RETURN_IF_ERROR(MoveToTrash(pool, uuid));
+  RETURN_IF_ERROR(EmptyTrash(pool, uuid));
+  records_.Forget(uuid);
+  ledger_.Remove(uuid);
+  return absl::OkStatus();
+}
+
+// Only names that Holdfast makes are removed; anything else keeps the directory, and says so.
+absl::Status FilePool::EmptyTrash(const VerifiedPool& pool, const std::string& uuid) {
+  const auto directory = os::OpenDirectoryAt(pool.trash.get(), uuid);
+  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(directory.status());
+  for (const char* name : {kImageName, "record.json.tmp", "record.json"}) {
+    RETURN_IF_ERROR(os::RemoveFileAt(directory->get(), name));
+  }
+  return os::RemoveEmptyDirectoryAt(pool.trash.get(), uuid);
+}
+
+}  // namespace holdfast::pool

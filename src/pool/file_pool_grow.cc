@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Growth: reserve the increment, record the target, extend the image, record the new capacity.
+//
+// A kill in between leaves a record with grow_to_bytes: the next Grow, Attach or start extends the
+// image the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both are
+// safe because no device shows the new bytes before the record does.
+#include "os/file.h"
+#include "pool/file_pool.h"
+#include "pool/image_file.h"
+
+namespace holdfast::pool {
+
+absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
+  if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(pool, record));
+  const Bytes present = record.volume.capacity_bytes;
+  if (limit != 0 && present > limit) {
+    return OutOfRange("volume '{}' has {} bytes, more than limit_bytes {}, and cannot shrink",
+                      id.ToString(), present, limit);
+  }
+  if (present < required) {
+    ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
+    ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
+    ASSIGN_OR_RETURN(Ledger::Grant grant,
+                     ledger_.Reserve(id.uuid, record.volume.provisioning, target - present, room,
+                                     AllocationMeter(pool)));
+    record.grow_to_bytes = target;
+    RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+    RETURN_IF_ERROR(FinishGrowth(pool, record));
+    grant.Keep();
+  }
+  // Repeated too, in case an earlier call stopped before the device was told.
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), id.uuid));
+  if (loop) RETURN_IF_ERROR(os::RefreshLoop(*loop).status());
+  return WithPool(record.volume);
+}
+
+// Ends a growth that has begun, one way or the other.
+absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(pool.volumes.get(), record.volume.id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  const absl::Status extended =
+      ExtendImage(image.get(), record.grow_to_bytes, record.volume.provisioning);
+  if (!extended.ok()) {
+    const absl::Status undone = UndoGrowth(pool, record);
+    if (undone.ok()) return extended;
+    return Unavailable("{}; and the growth could not be taken back yet: {}", MessageOf(extended),
+                       MessageOf(undone));
+  }
+  ASSIGN_OR_RETURN(const Bytes allocated, ImageAllocated(image.get()));
+  record.volume.capacity_bytes = record.grow_to_bytes;
+  record.grow_to_bytes = 0;
+  RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+  ledger_.Set(record.volume.id.uuid, record.volume.provisioning, record.volume.capacity_bytes,
+              allocated);
+  return absl::OkStatus();
+}
+
+absl::Status FilePool::UndoGrowth(const VerifiedPool& pool, VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(pool.volumes.get(), record.volume.id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), record.volume.id.uuid));
+  if (loop && loop->block.size > record.volume.capacity_bytes) {
+    return FailedPrecondition("{} already shows the new bytes", loop->block.path);
+  }
+  RETURN_IF_ERROR(UndoExtension(image.get(), record.volume.capacity_bytes));
+  record.grow_to_bytes = 0;
+  return records_.Write(pool.volumes.get(), record);
+}
+
+}  // namespace holdfast::pool

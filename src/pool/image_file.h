@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The image file that holds a volume's bytes: allocation, growth, blanking. Failing for lack of room
+// is RESOURCE_EXHAUSTED, a size that the host filesystem cannot hold OUT_OF_RANGE, all else INTERNAL.
+#pragma once
+
+#include "core/volume.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::pool {
+
+inline constexpr char kImageName[] = "image";
+
+// Makes a new image of `size` bytes, mode 0600, that reads as zeros; its data and size are durable,
+// its name is when the directory is synced. An unfinished one of an earlier try is replaced. On a
+// copy-on-write host filesystem the image is marked NOCOW, because otherwise an overwrite needs new
+// space and thick would not be thick.
+[[nodiscard]] absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning);
+
+// Opens the image for reading and writing. NOT_FOUND if there is none.
+[[nodiscard]] absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd);
+
+[[nodiscard]] absl::StatusOr<Bytes> ImageSize(int image_fd);
+[[nodiscard]] absl::StatusOr<Bytes> ImageAllocated(int image_fd);
+
+// Makes the image at least `size` bytes large, durably; the new bytes read as zeros and, for thick
+// volumes, all bytes are allocated.
+[[nodiscard]] absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning);
+
+// Cuts off what ExtendImage added beyond `size`; only for bytes that no device has shown yet.
+[[nodiscard]] absl::Status UndoExtension(int image_fd, Bytes size);
+
+// Allocates the holes of a thick image again (its data stays). Cheap when there are none.
+[[nodiscard]] absl::Status RefillHoles(int image_fd, Bytes size);
+
+// Makes every byte zero again, keeping size and, for thick volumes, allocation; durable.
+[[nodiscard]] absl::Status BlankImage(int image_fd, Bytes size, Provisioning provisioning);
+
+}  // namespace holdfast::pool

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace holdfast::pool {
+namespace {
+
+Bytes DebtOf(Bytes promised, Bytes allocated) { return std::max<Bytes>(0, promised - allocated); }
+
+Bytes Scale(Bytes value, double factor) {
+  const double scaled = static_cast<double>(value) * factor;
+  return scaled >= 0x1p62 ? Bytes{1} << 62 : static_cast<Bytes>(std::floor(scaled));
+}
+
+}  // namespace
+
+Ledger::Grant::Grant(Grant&& other) noexcept
+    : ledger_(std::exchange(other.ledger_, nullptr)),
+      uuid_(std::move(other.uuid_)),
+      increment_(other.increment_) {}
+
+Ledger::Grant::~Grant() {
+  if (ledger_ == nullptr) return;
+  const std::lock_guard lock(ledger_->mutex_);
+  const auto found = ledger_->entries_.find(uuid_);
+  if (found == ledger_->entries_.end()) return;  // the volume went, and its promise with it
+  Entry entry = found->second;
+  entry.promised -= increment_;
+  ledger_->Change(uuid_, entry.promised > 0 ? std::optional(entry) : std::nullopt);
+}
+
+absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provisioning provisioning,
+                                              Bytes increment, const Room& room,
+                                              const MeasureAllocated& measure) {
+  const auto try_promise = [&](bool counted) {
+    // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
+    const Bytes thin_debt = counted ? totals_.thin_debt : totals_.thin_promised;
+    if (increment > RoomLeft(provisioning, room, thin_debt)) return false;
+    const auto found = entries_.find(uuid);
+    Entry entry = found == entries_.end() ? Entry{.provisioning = provisioning} : found->second;
+    entry.promised += increment;
+    Change(uuid, entry);
+    return true;
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (try_promise(false)) return Grant(this, uuid, increment);
+  }
+  Recount(measure);
+  const std::lock_guard lock(mutex_);
+  if (try_promise(true)) return Grant(this, uuid, increment);
+  const Bytes left = std::max<Bytes>(0, RoomLeft(provisioning, room, totals_.thin_debt));
+  const double used = room.total == 0 ? 1.0
+                                      : static_cast<double>(room.total - room.available) /
+                                            static_cast<double>(room.total);
+  if (provisioning == Provisioning::kThin && used > policy_.watermark) {
+    return ResourceExhausted(
+        "no new thin promises while the filesystem is {:.0f} % full (watermark {:.0f} %)",
+        used * 100, policy_.watermark * 100);
+  }
+  return ResourceExhausted("{} more of {} space do not fit: {} can still be promised",
+                           FormatBytes(increment), ToString(provisioning), FormatBytes(left));
+}
+
+void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes promised,
+                 Bytes allocated) {
+  const std::lock_guard lock(mutex_);
+  Change(uuid, Entry{provisioning, promised, allocated});
+}
+
+void Ledger::Remove(const std::string& uuid) {
+  const std::lock_guard lock(mutex_);
+  Change(uuid, std::nullopt);
+}
+
+void Ledger::Recount(const MeasureAllocated& measure) {
+  std::vector<std::string> uuids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [uuid, entry] : entries_) uuids.push_back(uuid);
+  }
+  for (const std::string& uuid : uuids) {
+    const std::optional<Bytes> allocated = measure(uuid);
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(uuid);
+    if (!allocated || found == entries_.end()) continue;
+    Entry entry = found->second;
+    entry.allocated = *allocated;
+    Change(uuid, entry);
+  }
+}
+
+Bytes Ledger::LargestPromise(Provisioning provisioning, const Room& room) const {
+  const std::lock_guard lock(mutex_);
+  const Bytes left = RoomLeft(provisioning, room, totals_.thin_debt);
+  return AlignDown(std::max<Bytes>(0, left), kVolumeGranularity);
+}
+
+Bytes Ledger::Promised(Provisioning provisioning) const {
+  const std::lock_guard lock(mutex_);
+  return provisioning == Provisioning::kThick ? totals_.thick_promised : totals_.thin_promised;
+}
+
+Bytes Ledger::ReserveOf(const Room& room) const {
+  return std::max(policy_.reserve_bytes, Scale(room.total, policy_.reserve_fraction));
+}
+
+// Requires mutex_.
+void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) {
+  const auto found = entries_.find(uuid);
+  if (found != entries_.end()) {
+    Account(found->second, -1);
+    entries_.erase(found);
+  }
+  if (!entry) return;
+  Account(*entry, +1);
+  entries_.emplace(uuid, *entry);
+}
+
+// Requires mutex_.
+void Ledger::Account(const Entry& entry, int sign) {
+  const Bytes debt = DebtOf(entry.promised, entry.allocated);
+  const bool thick = entry.provisioning == Provisioning::kThick;
+  (thick ? totals_.thick_promised : totals_.thin_promised) += sign * entry.promised;
+  (thick ? totals_.thick_debt : totals_.thin_debt) += sign * debt;
+}
+
+// Requires mutex_. How many more bytes of that kind fit; negative when promises exceed the room.
+Bytes Ledger::RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_debt) const {
+  const Bytes room_for_promises = room.available - ReserveOf(room) - totals_.thick_debt;
+  if (provisioning == Provisioning::kThick) {
+    return room_for_promises - Scale(thin_debt, 1 / policy_.overcommit);
+  }
+  const Bytes limit = Scale(room.total, policy_.watermark);
+  if (room.total - room.available > limit) return 0;
+  return Scale(room_for_promises, policy_.overcommit) - thin_debt;
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool: storage that volumes are made of. One interface for every kind of backend.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/volume.h"
+#include "os/block_device.h"
+
+namespace holdfast::pool {
+
+struct PoolInfo {
+  std::string name;
+  std::string kind;                // "file"
+  std::string location;            // directory, for people
+  std::string node;                // the node that holds the bytes
+  std::string default_filesystem;  // when a request names none
+};
+
+// The state of a pool for people and metrics.
+struct PoolUsage {
+  Bytes total = 0;              // size of what carries the pool
+  Bytes free = 0;               // unused there now
+  Bytes reserve = 0;            // kept for the host
+  Bytes thick_promised = 0;     // sum of thick capacities
+  Bytes thin_promised = 0;      // sum of thin capacities
+  Bytes thick_available = 0;    // largest thick volume that fits now
+  Bytes thin_available = 0;     // largest thin volume that fits now
+  std::size_t volumes = 0;
+};
+
+// Thread-safe. For the calls that take a volume, the caller holds that volume's lock (KeyLock), so
+// that only one runs per volume. Calls inspect what is and move towards what should be: repeating
+// one is always safe. Errors common to all of them:
+//   NOT_FOUND            the pool owns no such volume (calls that take a VolumeId)
+//   FAILED_PRECONDITION  the pool is not the one it should be (disk not mounted, wrong disk)
+//   INTERNAL             a system call failed, or a record is damaged; nothing was guessed
+class Pool {
+ public:
+  virtual ~Pool() = default;
+
+  [[nodiscard]] virtual const PoolInfo& info() const = 0;
+
+  // Finishes or undoes what an earlier process left half done, and counts what is promised. Called
+  // once, before any other call below.
+  [[nodiscard]] virtual absl::Status Recover() = 0;
+
+  // OK when the pool can serve. FAILED_PRECONDITION says what is missing.
+  [[nodiscard]] virtual absl::Status CheckReady() = 0;
+
+  // The id that a volume of this CO name has or would have.
+  [[nodiscard]] virtual VolumeId IdOf(const std::string& name) const = 0;
+
+  // Makes the volume, or returns the one of that name. ALREADY_EXISTS: one with other properties;
+  // RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be. UNAVAILABLE: failed
+  // and could not be undone yet; a repetition carries on.
+  [[nodiscard]] virtual absl::StatusOr<Volume> Create(const VolumeSpec& spec) = 0;
+
+  // Removes the volume and its bytes. OK if there is none. FAILED_PRECONDITION, with the volume
+  // unaltered, while it is mounted or published; UNAVAILABLE when the deletion has begun but
+  // something holds the device open.
+  [[nodiscard]] virtual absl::Status Delete(const VolumeId& id) = 0;
+
+  [[nodiscard]] virtual absl::StatusOr<Volume> Get(const VolumeId& id) = 0;
+
+  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. From memory.
+  [[nodiscard]] virtual std::vector<Volume> List(const std::string& after_uuid,
+                                                 std::size_t limit) = 0;
+
+  // Makes the volume at least `required` and at most `limit` (0: none) bytes large and lets an
+  // attached device see it. Never shrinks: a larger volume is returned as it is.
+  // RESOURCE_EXHAUSTED: no room, and the volume is as before; OUT_OF_RANGE: limit below any size.
+  [[nodiscard]] virtual absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
+                                                    Bytes limit) = 0;
+
+  // What could still be created. From memory and one statvfs.
+  [[nodiscard]] virtual absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) = 0;
+  [[nodiscard]] virtual absl::StatusOr<PoolUsage> Usage() = 0;
+
+  // Whether the volume's storage keeps what it promises.
+  [[nodiscard]] virtual VolumeCondition Condition(const Volume& volume) = 0;
+
+  // Makes the volume a block device of this node, of exactly its capacity; returns the same device
+  // when it is one already. Finishes a growth that was cut short and refills a thick volume first.
+  // FAILED_PRECONDITION: the stored bytes are not those that the record describes.
+  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> Attach(const VolumeId& id) = 0;
+
+  // The device that Attach made, if it is there.
+  [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+      const VolumeId& id) = 0;
+
+  // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION, with
+  // nothing changed, while it is mounted, published or open.
+  [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
+
+  // ready -> formatting, with the filesystem's UUID, durable before it returns.
+  [[nodiscard]] virtual absl::Status StartFormatting(const VolumeId& id,
+                                                     const std::string& filesystem_uuid) = 0;
+
+  // formatting -> formatted, durable before it returns: from here on the volume may hold data.
+  [[nodiscard]] virtual absl::Status FinishFormatting(const VolumeId& id) = 0;
+
+  // Makes every byte of a volume in state formatting zero again, so that an interrupted mkfs can be
+  // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state.
+  [[nodiscard]] virtual absl::Status BlankAgain(const VolumeId& id) = 0;
+};
+
+}  // namespace holdfast::pool

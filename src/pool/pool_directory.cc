@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/pool_directory.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "core/clock.h"
+#include "core/volume_id.h"
+#include "os/file.h"
+#include "os/host_filesystem.h"
+#include "pool/checked_json.h"
+
+namespace holdfast::pool {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kSchemaVersion = 1;
+constexpr char kMarker[] = "holdfast-pool.json";
+constexpr char kLock[] = "lock";
+constexpr char kVolumes[] = "volumes";
+constexpr char kTrash[] = "trash";
+constexpr char kKnownPools[] = "pools";
+constexpr int kPrivate = 0700;
+
+struct Marker {
+  std::string text;
+  std::string pool_id;
+  std::string filesystem;
+};
+
+absl::StatusOr<Marker> DecodeMarker(const std::string& text) {
+  ASSIGN_OR_RETURN(const json object, DecodeChecked(text, kSchemaVersion, "pool marker"));
+  try {
+    Marker marker{.text = text,
+                  .pool_id = object.at("pool_id").get<std::string>(),
+                  .filesystem = object.at("filesystem").get<std::string>()};
+    if (IsUuid(marker.pool_id)) return marker;
+  } catch (const json::exception&) {
+  }
+  return Internal("pool marker is damaged: no pool id");
+}
+
+// The id under which the state directory knows the pool; empty if it does not.
+absl::StatusOr<std::string> KnownPoolId(int known_pools_fd, const std::string& name) {
+  const auto text = os::ReadFileAt(known_pools_fd, name + ".json");
+  if (absl::IsNotFound(text.status())) return std::string();
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(const Marker known, DecodeMarker(*text));
+  return known.pool_id;
+}
+
+// A directory without a marker may become a pool only if nothing else lives there.
+absl::Status RequireUsable(int root_fd, const std::string& path, const std::string& known_id) {
+  const auto marker = os::ReadFileAt(root_fd, kMarker);
+  if (!absl::IsNotFound(marker.status())) return marker.status();
+  if (!known_id.empty()) {
+    return FailedPrecondition(
+        "directory '{}' has no pool marker, but pool {} was there before: is its disk mounted?",
+        path, known_id);
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(root_fd));
+  for (const std::string& name : names) {
+    // The lock alone is what a first start leaves that died before it wrote the marker.
+    if (name == "lost+found" || name == kLock) continue;
+    return FailedPrecondition(
+        "directory '{}' has no pool marker and is not empty ('{}'): a new pool needs an empty "
+        "directory, an old one its disk mounted there",
+        path, name);
+  }
+  return absl::OkStatus();
+}
+
+// The caller holds the lock and has seen that the directory is usable.
+absl::StatusOr<Marker> ReadOrWriteMarker(int root_fd, const std::string& path) {
+  const auto text = os::ReadFileAt(root_fd, kMarker);
+  if (!absl::IsNotFound(text.status())) {
+    RETURN_IF_ERROR(text.status());
+    return DecodeMarker(*text);
+  }
+  if (::fchmod(root_fd, kPrivate) != 0) {
+    return OsError(errno, fmt::format("restrict pool directory '{}' to its owner", path));
+  }
+  ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
+  const std::string marker = EncodeChecked(
+      json{{"pool_id", RandomUuid()}, {"filesystem", filesystem}, {"created_at", NowRfc3339()}},
+      kSchemaVersion);
+  RETURN_IF_ERROR(os::WriteFileDurably(root_fd, kMarker, marker));
+  return DecodeMarker(marker);
+}
+
+absl::Status RequireSameFilesystem(int root_fd, const std::string& path, const Marker& marker) {
+  ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
+  if (filesystem == marker.filesystem) return absl::OkStatus();
+  return FailedPrecondition(
+      "pool marker in '{}' was written on filesystem {}, but this is {}: if the pool was copied here "
+      "on purpose, see 'moving a pool' in docs/operations.md",
+      path, marker.filesystem, filesystem);
+}
+
+}  // namespace
+
+absl::StatusOr<PoolDirectory> PoolDirectory::Open(const std::string& name, const std::string& path,
+                                                  int state_directory_fd) {
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPools, kPrivate));
+  ASSIGN_OR_RETURN(const os::UniqueFd known_pools,
+                   os::OpenDirectoryAt(state_directory_fd, kKnownPools));
+  ASSIGN_OR_RETURN(const std::string known_id, KnownPoolId(known_pools.get(), name));
+  auto opened = os::OpenDirectory(path);
+  if (!opened.ok()) {
+    return FailedPrecondition("pool '{}': {}; make the directory, or mount its disk", name,
+                              MessageOf(opened.status()));
+  }
+  const os::UniqueFd root = *std::move(opened);
+  RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id));
+  ASSIGN_OR_RETURN(os::UniqueFd lock, os::LockFileAt(root.get(), kLock));
+  ASSIGN_OR_RETURN(const Marker marker, ReadOrWriteMarker(root.get(), path));
+  if (!known_id.empty() && known_id != marker.pool_id) {
+    return FailedPrecondition("directory '{}' carries pool {}, but pool '{}' is {}: wrong disk?",
+                              path, marker.pool_id, name, known_id);
+  }
+  RETURN_IF_ERROR(RequireSameFilesystem(root.get(), path, marker));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root.get(), kVolumes, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root.get(), kTrash, kPrivate));
+  RETURN_IF_ERROR(os::Sync(root.get(), path));
+  if (known_id.empty()) {
+    RETURN_IF_ERROR(os::WriteFileDurably(known_pools.get(), name + ".json", marker.text));
+  }
+  return PoolDirectory(path, marker.text, marker.pool_id, std::move(lock));
+}
+
+absl::StatusOr<VerifiedPool> PoolDirectory::Verify() const {
+  const auto lost = [&](const absl::Status& why) {
+    return FailedPrecondition("pool directory '{}' is not the one that was opened ({}): {}", path_,
+                              pool_id_, MessageOf(why));
+  };
+  VerifiedPool pool;
+  auto root = os::OpenDirectory(path_);
+  if (!root.ok()) return lost(root.status());
+  pool.root = *std::move(root);
+  const auto marker = os::ReadFileAt(pool.root.get(), kMarker);
+  if (!marker.ok()) return lost(marker.status());
+  if (*marker != marker_) return lost(FailedPrecondition("its marker is another one"));
+  ASSIGN_OR_RETURN(pool.volumes, os::OpenDirectoryAt(pool.root.get(), kVolumes));
+  ASSIGN_OR_RETURN(pool.trash, os::OpenDirectoryAt(pool.root.get(), kTrash));
+  return pool;
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory that carries a file pool, and the proof that it is the right one.
+//
+//   <pool>/holdfast-pool.json      marker: pool id and identity of the filesystem, written once
+//   <pool>/lock                    held by the one process that serves the pool
+//   <pool>/volumes/<uuid>/         record.json, image
+//   <pool>/trash/<uuid>/           what a deletion has still to remove
+//
+// A disk that is not mounted, or another one, shows a directory without the marker or with another
+// one: then nothing is made, deleted or staged.
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::pool {
+
+// Open handles on a verified pool: work through them cannot land on another filesystem, whatever is
+// mounted over the path meanwhile.
+struct VerifiedPool {
+  os::UniqueFd root;
+  os::UniqueFd volumes;
+  os::UniqueFd trash;
+};
+
+// Immutable after Open, so thread-safe.
+class PoolDirectory final {
+ public:
+  // Opens the pool at `path`, or makes a new one there if the directory is empty (lost+found does
+  // not count) and `state_directory_fd` knows of no pool called `name`. The pool's id is remembered
+  // in the state directory, which is how an unmounted disk is told from first use.
+  // FAILED_PRECONDITION: marker missing, or of another pool, or on another filesystem than it was
+  // written on; directory missing, or not empty; or served by another process.
+  [[nodiscard]] static absl::StatusOr<PoolDirectory> Open(const std::string& name,
+                                                          const std::string& path,
+                                                          int state_directory_fd);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& pool_id() const { return pool_id_; }
+
+  // Looks again, by path. FAILED_PRECONDITION as for Open.
+  [[nodiscard]] absl::StatusOr<VerifiedPool> Verify() const;
+
+ private:
+  PoolDirectory(std::string path, std::string marker, std::string pool_id, os::UniqueFd lock)
+      : path_(std::move(path)),
+        marker_(std::move(marker)),
+        pool_id_(std::move(pool_id)),
+        lock_(std::move(lock)) {}
+
+  std::string path_;
+  std::string marker_;  // the marker's exact text
+  std::string pool_id_;
+  os::UniqueFd lock_;
+};
+
+}  // namespace holdfast::pool

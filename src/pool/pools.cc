@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/pools.h"
+
+#include <fmt/ranges.h>
+
+namespace holdfast::pool {
+
+absl::Status Pools::Add(std::unique_ptr<Pool> pool) {
+  const std::string name = pool->info().name;
+  Pool* const added = pool.get();
+  if (!pools_.try_emplace(name, std::move(pool)).second) {
+    return InvalidArgument("pool '{}' is configured twice", name);
+  }
+  if (default_ == nullptr) default_ = added;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Pool*> Pools::Find(const std::string& name) const {
+  if (name.empty() && default_ != nullptr) return default_;
+  const auto found = pools_.find(name);
+  if (found != pools_.end()) return found->second.get();
+  std::vector<std::string> names;
+  for (const auto& [known, pool] : pools_) names.push_back(known);
+  return InvalidArgument("there is no pool '{}' (there are: {})", name, fmt::join(names, ", "));
+}
+
+absl::StatusOr<Pools::Located> Pools::Locate(const std::string& volume_id) const {
+  std::optional<VolumeId> id = VolumeId::Parse(volume_id);
+  if (!id) return NotFound("there is no volume '{}'", volume_id);
+  const auto found = pools_.find(id->pool);
+  if (found == pools_.end()) {
+    return FailedPrecondition("volume '{}' belongs to pool '{}', which is not configured here",
+                              volume_id, id->pool);
+  }
+  Pool* const pool = found->second.get();
+  if (pool->info().node != id->node) {
+    return FailedPrecondition("volume '{}' is on node '{}', this is node '{}'", volume_id, id->node,
+                              pool->info().node);
+  }
+  return Located{.id = *std::move(id), .pool = pool};
+}
+
+std::vector<Volume> Pools::List(const std::string& after, std::size_t limit) const {
+  const VolumeId last = VolumeId::Parse(after).value_or(VolumeId{});
+  std::vector<Volume> volumes;
+  for (auto entry = pools_.lower_bound(last.pool); entry != pools_.end(); ++entry) {
+    if (limit != 0 && volumes.size() == limit) break;
+    const std::string start = entry->first == last.pool ? last.uuid : "";
+    std::vector<Volume> part =
+        entry->second->List(start, limit == 0 ? 0 : limit - volumes.size());
+    std::move(part.begin(), part.end(), std::back_inserter(volumes));
+  }
+  return volumes;
+}
+
+std::vector<Pool*> Pools::all() const {
+  std::vector<Pool*> pools;
+  for (const auto& [name, pool] : pools_) pools.push_back(pool.get());
+  return pools;
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pools of this process, and which of them owns a volume.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pool/pool.h"
+
+namespace holdfast::pool {
+
+// Filled before any thread starts, then only read: thread-safe.
+class Pools final {
+ public:
+  // The first pool added is the default. INVALID_ARGUMENT if there is one of that name.
+  [[nodiscard]] absl::Status Add(std::unique_ptr<Pool> pool);
+
+  // The pool of that name, the default one for an empty name.
+  // INVALID_ARGUMENT if there is none, with the names there are.
+  [[nodiscard]] absl::StatusOr<Pool*> Find(const std::string& name) const;
+
+  struct Located {
+    VolumeId id;
+    Pool* pool;
+  };
+  // The pool that owns a volume, whether or not the volume exists.
+  //   NOT_FOUND            Holdfast never made such an id
+  //   FAILED_PRECONDITION  the pool is not configured here, or the bytes are on another node: this
+  //                        process cannot know whether the volume exists
+  [[nodiscard]] absl::StatusOr<Located> Locate(const std::string& volume_id) const;
+
+  // Up to `limit` (0: all) volumes of all pools after the volume id `after` (empty: from the start),
+  // by id, so that pages stay stable while volumes come and go.
+  [[nodiscard]] std::vector<Volume> List(const std::string& after, std::size_t limit) const;
+
+  [[nodiscard]] std::vector<Pool*> all() const;  // by name
+
+ private:
+  std::map<std::string, std::unique_ptr<Pool>> pools_;
+  Pool* default_ = nullptr;
+};
+
+}  // namespace holdfast::pool

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The volume directories of a file pool: records on disk, an index of them in memory for lists.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pool/volume_record.h"
+
+namespace holdfast::pool {
+
+// Thread-safe; for one uuid, callers serialise (KeyLock). The directory descriptors are those of a
+// VerifiedPool. The disk is the truth: Read always reads it, List alone answers from memory.
+class RecordStore final {
+ public:
+  // The record of `uuid`; sets nothing but the uuid of volume.id.
+  // NOT_FOUND if there is no such volume directory; INTERNAL if its record is damaged.
+  // A directory without a record is an unfinished creation: state allocating, nothing else known.
+  [[nodiscard]] absl::StatusOr<VolumeRecord> Read(int volumes_fd, const std::string& uuid);
+
+  // Makes the record durable (and the directory, if it is new; its name becomes durable with the
+  // caller's sync of volumes_fd).
+  [[nodiscard]] absl::Status Write(int volumes_fd, const VolumeRecord& record);
+
+  // Takes the volume out of the list: its directory has gone.
+  void Forget(const std::string& uuid);
+
+  // Names of all volume directories.
+  [[nodiscard]] static absl::StatusOr<std::vector<std::string>> Uuids(int directory_fd);
+
+  // Up to `limit` (0: all) usable volumes after `after_uuid`, by uuid.
+  [[nodiscard]] std::vector<Volume> List(const std::string& after_uuid, std::size_t limit) const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  void Remember(const Volume& volume);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Volume> index_;  // usable volumes by uuid; guarded by mutex_
+};
+
+}  // namespace holdfast::pool

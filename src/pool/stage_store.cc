@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/stage_store.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "os/file.h"
+#include "pool/checked_json.h"
+
+namespace holdfast::pool {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kSchemaVersion = 1;
+constexpr int kPrivate = 0700;
+
+// Volume ids that Holdfast made are safe names; any other id was never staged.
+std::string FileName(const VolumeId& id) { return fmt::format("{}.json", id.ToString()); }
+
+absl::StatusOr<std::string> ReadBootId() {
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory("/proc/sys/kernel/random"));
+  ASSIGN_OR_RETURN(std::string text, os::ReadFileAt(directory.get(), "boot_id"));
+  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
+  return text;
+}
+
+json ToJson(const StageRecord& record) {
+  json publications = json::object();
+  for (const auto& [target, publication] : record.publications) {
+    publications[target] = {{"access_mode", ToString(publication.access_mode)},
+                            {"read_only", publication.read_only},
+                            {"mount_flags", publication.mount_flags}};
+  }
+  return {{"volume_id", record.volume_id},
+          {"staging_path", record.staging_path},
+          {"access_mode", ToString(record.access_mode)},
+          {"mount_flags", record.mount_flags},
+          {"publications", std::move(publications)}};
+}
+
+absl::StatusOr<StageRecord> FromJson(const json& object) {
+  StageRecord record;
+  object.at("volume_id").get_to(record.volume_id);
+  object.at("staging_path").get_to(record.staging_path);
+  object.at("mount_flags").get_to(record.mount_flags);
+  ASSIGN_OR_RETURN(record.access_mode,
+                   ParseAccessMode(object.at("access_mode").get<std::string>()));
+  for (const auto& [target, entry] : object.at("publications").items()) {
+    Publication publication;
+    entry.at("read_only").get_to(publication.read_only);
+    entry.at("mount_flags").get_to(publication.mount_flags);
+    ASSIGN_OR_RETURN(publication.access_mode,
+                     ParseAccessMode(entry.at("access_mode").get<std::string>()));
+    record.publications.emplace(target, std::move(publication));
+  }
+  return record;
+}
+
+}  // namespace
+
+absl::StatusOr<StageStore> StageStore::Open(int state_directory_fd) {
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, "stages", kPrivate));
+  ASSIGN_OR_RETURN(os::UniqueFd directory, os::OpenDirectoryAt(state_directory_fd, "stages"));
+  ASSIGN_OR_RETURN(std::string boot_id, ReadBootId());
+  return StageStore(std::move(directory), std::move(boot_id));
+}
+
+absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const {
+  const auto none = NotFound("volume '{}' is not staged", volume_id);
+  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
+  if (!id) return none;
+  const auto text = os::ReadFileAt(directory_.get(), FileName(*id));
+  if (!text.ok()) return none;
+  const auto object = DecodeChecked(*text, kSchemaVersion, "stage record");
+  if (!object.ok()) return none;
+  try {
+    if (object->at("boot_id") != boot_id_) return none;
+    absl::StatusOr<StageRecord> record = FromJson(*object);
+    if (record.ok() && record->volume_id == volume_id) return record;
+  } catch (const json::exception&) {
+  }
+  return none;
+}
+
+absl::Status StageStore::Write(const StageRecord& record) const {
+  const std::optional<VolumeId> id = VolumeId::Parse(record.volume_id);
+  if (!id) return Internal("'{}' is not a volume id", record.volume_id);
+  json object = ToJson(record);
+  object["boot_id"] = boot_id_;
+  return os::ReplaceFile(directory_.get(), FileName(*id),
+                         EncodeChecked(std::move(object), kSchemaVersion));
+}
+
+absl::Status StageStore::Remove(const std::string& volume_id) const {
+  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
+  if (!id) return absl::OkStatus();
+  return os::RemoveFileAt(directory_.get(), FileName(*id));
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How each volume of this node is staged and published: one small file per staged volume.
+//
+// The kernel's mount table says that something is mounted; this says what was asked for (access mode,
+// flags), which a repeated call must be compared with, and it is the only trace of a raw block volume
+// that is staged but not published. A reboot undoes every staging, so records of another boot do not
+// count, and writing them needs no fsync: a killed process loses nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/volume.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::pool {
+
+struct Publication {
+  AccessMode access_mode = AccessMode::kSingleNodeWriter;
+  bool read_only = false;
+  std::vector<std::string> mount_flags;
+
+  friend bool operator==(const Publication&, const Publication&) = default;
+};
+
+struct StageRecord {
+  std::string volume_id;
+  std::string staging_path;
+  AccessMode access_mode = AccessMode::kSingleNodeWriter;
+  std::vector<std::string> mount_flags;
+  std::map<std::string, Publication> publications;  // by target path
+};
+
+// Thread-safe; for one volume, callers serialise (KeyLock).
+class StageStore final {
+ public:
+  // Works in `<state directory>/stages`, which it makes.
+  [[nodiscard]] static absl::StatusOr<StageStore> Open(int state_directory_fd);
+
+  // The record of a volume staged since the last boot. NOT_FOUND if there is none, also when its
+  // file is damaged: the mount table then has to do.
+  [[nodiscard]] absl::StatusOr<StageRecord> Find(const std::string& volume_id) const;
+
+  [[nodiscard]] absl::Status Write(const StageRecord& record) const;
+
+  // OK if there is none.
+  [[nodiscard]] absl::Status Remove(const std::string& volume_id) const;
+
+ private:
+  StageStore(os::UniqueFd directory, std::string boot_id)
+      : directory_(std::move(directory)), boot_id_(std::move(boot_id)) {}
+  os::UniqueFd directory_;
+  std::string boot_id_;
+};
+
+}  // namespace holdfast::pool

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/call_runner.h"
+
+#include <chrono>
+#include <exception>
+
+namespace holdfast::rpc {
+namespace {
+
+absl::Status CatchAll(const std::function<absl::Status()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    return Internal("unexpected failure: {}", error.what());
+  }
+}
+
+}  // namespace
+
+grpc::Status CallRunner::RunAlways(const Call& call, const std::function<absl::Status()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  absl::Status status;
+  if (running_.fetch_add(1) < kMaxCalls) {
+    status = CatchAll(body);
+  } else {
+    status = Unavailable("{} calls are being served already; try again", kMaxCalls);
+  }
+  running_.fetch_sub(1);
+  const auto duration = std::chrono::steady_clock::now() - start;
+  LogCall(status.ok() ? call.level : LogLevel::kWarning,
+          CallRecord{.request_id = next_request_.fetch_add(1),
+                     .method = call.method,
+                     .volume = call.volume,
+                     .duration = std::chrono::duration_cast<std::chrono::microseconds>(duration),
+                     .status = status});
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), MessageOf(status));
+}
+
+grpc::Status CallRunner::Run(const Call& call, const std::function<absl::Status()>& body) {
+  return RunAlways(call, [&]() -> absl::Status {
+    if (!ready()) return Unavailable("still recovering; try again");
+    return body();
+  });
+}
+
+}  // namespace holdfast::rpc

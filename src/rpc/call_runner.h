@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame around every RPC: gate, bound, log, exceptions, error codes.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/log.h"
+#include "core/status.h"
+
+namespace holdfast::rpc {
+
+// Thread-safe. Requests are logged by method and volume only: no request is ever written out.
+class CallRunner final {
+ public:
+  // More calls at once than this are answered UNAVAILABLE: each holds a thread. (gRPC's own thread
+  // limit answers RESOURCE_EXHAUSTED, which a CO takes for a full pool.)
+  static constexpr int kMaxCalls = 256;
+
+  struct Call {
+    std::string_view method;
+    std::string_view volume;          // volume id or name; may be empty
+    LogLevel level = LogLevel::kInfo;  // of the line for a success; failures are warnings
+  };
+
+  // Runs `body` and turns its status into gRPC's; for calls that must be answered at any time.
+  [[nodiscard]] grpc::Status RunAlways(const Call& call,
+                                       const std::function<absl::Status()>& body);
+
+  // The same, but UNAVAILABLE until SetReady: for calls that need recovered pools.
+  [[nodiscard]] grpc::Status Run(const Call& call, const std::function<absl::Status()>& body);
+
+  void SetReady() { ready_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool ready() const { return ready_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<bool> ready_{false};
+  std::atomic<int> running_{0};
+  std::atomic<std::uint64_t> next_request_{1};
+};
+
+}  // namespace holdfast::rpc

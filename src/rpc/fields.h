@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of request fields that the CSI spec makes for every RPC ("Size Limits", "Required Fields").
+// All failures are INVALID_ARGUMENT naming the field.
+#pragma once
+
+#include <google/protobuf/map.h>
+
+#include <string>
+
+#include "core/bytes.h"
+#include "core/volume_use.h"
+#include "proto/csi.pb.h"
+
+namespace holdfast::rpc {
+
+// Present, and at most 128 bytes.
+[[nodiscard]] absl::Status RequireId(const std::string& value, const char* field);
+
+// Present, at most 128 bytes, and free of the control characters that the spec bans from names.
+[[nodiscard]] absl::Status RequireName(const std::string& value, const char* field);
+
+// Present; paths may be as long as the system allows.
+[[nodiscard]] absl::Status RequirePath(const std::string& value, const char* field);
+
+// At most 4 KiB of keys and values.
+[[nodiscard]] absl::Status CheckMap(const google::protobuf::Map<std::string, std::string>& map,
+                                    const char* field);
+
+struct CapacityRange {
+  Bytes required = 0;
+  Bytes limit = 0;  // 0: none
+};
+// Not negative, at least one of the two; OUT_OF_RANGE when limit is below required.
+[[nodiscard]] absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range);
+
+// What a VolumeCapability asks for. An access mode that needs more than one node, or a filesystem
+// that is not supported, is answered with `unsupported` (the code differs between RPCs);
+// volume_mount_group is not supported.
+[[nodiscard]] absl::StatusOr<VolumeUse> ParseCapability(const csi::v1::VolumeCapability& capability,
+                                                        absl::StatusCode unsupported);
+
+}  // namespace holdfast::rpc

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/admin_service.h"
+
+namespace holdfast::server {
+namespace {
+
+void Describe(pool::Pool& pool, admin::v1::Pool& described) {
+  const pool::PoolInfo& info = pool.info();
+  described.set_name(info.name);
+  described.set_kind(info.kind);
+  described.set_location(info.location);
+  described.set_node(info.node);
+  described.set_default_filesystem(info.default_filesystem);
+  const auto usage = pool.Usage();
+  if (!usage.ok()) {
+    described.set_problem(MessageOf(usage.status()));
+    return;
+  }
+  described.set_total_bytes(usage->total);
+  described.set_free_bytes(usage->free);
+  described.set_reserve_bytes(usage->reserve);
+  described.set_thick_promised_bytes(usage->thick_promised);
+  described.set_thin_promised_bytes(usage->thin_promised);
+  described.set_thick_available_bytes(usage->thick_available);
+  described.set_thin_available_bytes(usage->thin_available);
+  described.set_volumes(static_cast<std::int64_t>(usage->volumes));
+}
+
+void DescribeUse(const pool::StageRecord& record, admin::v1::Volume& described) {
+  described.set_staging_path(record.staging_path);
+  for (const auto& [target, publication] : record.publications) described.add_target_paths(target);
+}
+
+void Describe(pool::Pool& pool, const Volume& volume, const pool::StageStore& stages,
+              admin::v1::Volume& described) {
+  described.set_id(volume.id.ToString());
+  described.set_name(volume.name);
+  described.set_pool(volume.id.pool);
+  described.set_capacity_bytes(volume.capacity_bytes);
+  described.set_provisioning(std::string(ToString(volume.provisioning)));
+  described.set_access_type(std::string(ToString(volume.access_type)));
+  described.set_filesystem(volume.filesystem);
+  described.set_state(std::string(ToString(volume.state)));
+  described.set_created_at(volume.created_at);
+  const auto device = pool.FindAttached(volume.id);
+  if (device.ok() && device->has_value()) {
+    described.set_device((*device)->path);
+    const auto record = stages.Find(described.id());
+    if (record.ok()) DescribeUse(*record, described);
+  }
+  const VolumeCondition condition = pool.Condition(volume);
+  described.set_abnormal(condition.abnormal);
+  described.set_condition(condition.message);
+}
+
+}  // namespace
+
+grpc::Status AdminService::ListPools(grpc::ServerContext*, const admin::v1::ListPoolsRequest*,
+                                     admin::v1::ListPoolsResponse* response) {
+  return calls_.Run({"ListPools", "", LogLevel::kDebug}, [&] {
+    for (pool::Pool* const pool : pools_.all()) Describe(*pool, *response->add_pools());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status AdminService::ListVolumes(grpc::ServerContext*, const admin::v1::ListVolumesRequest*,
+                                       admin::v1::ListVolumesResponse* response) {
+  return calls_.Run({"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
+    for (const Volume& volume : pools_.List("", 0)) {
+      ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volume.id.pool));
+      Describe(*pool, volume, stages_, *response->add_volumes());
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace holdfast::server

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server.h"
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "controller/service.h"
+#include "core/version.h"
+#include "fs/filesystem.h"
+#include "identity/service.h"
+#include "node/service.h"
+#include "os/file.h"
+#include "pool/file_pool.h"
+#include "server/admin_service.h"
+#include "server/socket.h"
+
+namespace holdfast::server {
+namespace {
+
+constexpr std::chrono::seconds kDrainTime{30};
+// A CreateVolume may list every node of a large cluster as topology.
+constexpr int kMaxMessageBytes = 64 << 20;
+
+class SignalWaiter final {
+ public:
+  // Blocks the signals that end the process, in this thread and all that it starts.
+  SignalWaiter() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    // A CO that hangs up must not end the process.
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+
+  int Wait() const {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    return signal;
+  }
+
+ private:
+  sigset_t signals_{};
+};
+
+// What the services work on; outlives the gRPC server.
+struct Parts {
+  explicit Parts(pool::StageStore store) : stages(std::move(store)) {}
+  pool::Pools pools;
+  pool::StageStore stages;
+  KeyLock volume_locks;
+  rpc::CallRunner calls;
+};
+
+struct Services {
+  Services(const Config& config, Parts& parts)
+      : identity(config.driver_name, parts.pools, parts.calls),
+        controller({config.driver_name, config.node_id, parts.pools, parts.stages,
+                    parts.volume_locks, parts.calls}),
+        node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.stages,
+              parts.volume_locks, parts.calls}),
+        admin(parts.pools, parts.stages, parts.calls) {}
+  identity::Service identity;
+  controller::Service controller;
+  node::Service node;
+  AdminService admin;
+};
+
+absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return OsError(error.value(), fmt::format("make state directory '{}'", path));
+  return os::OpenDirectory(path);
+}
+
+absl::Status OpenPools(const Config& config, int state_directory_fd, pool::Pools& pools) {
+  for (const PoolConfig& pool : config.pools) {
+    if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
+      return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
+                             pool.default_filesystem);
+    }
+    pool::PoolInfo info{.name = pool.name,
+                        .kind = pool.kind,
+                        .location = pool.location,
+                        .node = config.node_id,
+                        .default_filesystem = pool.default_filesystem};
+    ASSIGN_OR_RETURN(auto opened,
+                     pool::FilePool::Open(std::move(info), pool.space, state_directory_fd));
+    RETURN_IF_ERROR(pools.Add(std::move(opened)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecoverPools(const pool::Pools& pools) {
+  for (pool::Pool* const pool : pools.all()) {
+    RETURN_IF_ERROR(Annotate(pool->Recover(), fmt::format("pool '{}'", pool->info().name)));
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::string& socket_path,
+                                          Services& services) {
+  grpc::ServerBuilder builder;
+  int selected = 0;
+  builder.AddListeningPort("unix:" + socket_path, grpc::InsecureServerCredentials(), &selected);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 4);
+  builder.RegisterService(&services.identity);
+  builder.RegisterService(&services.admin);
+  if (config.role != Role::kNode) builder.RegisterService(&services.controller);
+  if (config.role != Role::kController) builder.RegisterService(&services.node);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  return selected == 0 ? nullptr : std::move(server);
+}
+
+}  // namespace
+
+absl::Status Serve(const Config& config) {
+  RETURN_IF_ERROR(ValidateConfig(config));
+  ASSIGN_OR_RETURN(const std::string socket_path, SocketPath(config.endpoint));
+  const SignalWaiter signals;
+  // Few large arenas instead of one per thread: calls come and go on many threads.
+  mallopt(M_ARENA_MAX, 2);
+  ::umask(0077);
+  ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
+  ASSIGN_OR_RETURN(const os::UniqueFd lock, os::LockFileAt(state.get(), "lock"));
+  RETURN_IF_ERROR(PrepareSocket(socket_path));
+  ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
+  Parts parts(std::move(stages));
+  RETURN_IF_ERROR(OpenPools(config, state.get(), parts.pools));
+  Services services(config, parts);
+  const std::unique_ptr<grpc::Server> server = StartServer(config, socket_path, services);
+  if (server == nullptr) return Internal("cannot listen on '{}'", socket_path);
+  LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
+          config.node_id);
+  RETURN_IF_ERROR(RecoverPools(parts.pools));
+  parts.calls.SetReady();
+  LogInfo("ready");
+  LogInfo("signal {}: finishing what is running", signals.Wait());
+  server->Shutdown(std::chrono::system_clock::now() + kDrainTime);
+  LogInfo("stopped");
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast::server

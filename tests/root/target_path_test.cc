@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/target_path.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <linux/magic.h>
+#include <string>
+#include <utility>
+
+#include "os/mounter.h"
+#include "support/temp_directory.h"
+
+namespace holdfast::os {
+namespace {
+
+using test::TempDirectory;
+
+TargetPath OpenTarget(const std::string& path) {
+  auto target = TargetPath::Open(path, "target_path");
+  INFO(target.status());
+  REQUIRE(target.ok());
+  return *std::move(target);
+}
+
+void MountTmpfs(const TargetPath& target) {
+  REQUIRE(::mount("", target.path().c_str(), "tmpfs", 0, "size=64k") == 0);
+}
+
+TEST_CASE("what is a mount point is not removed") {
+  const TempDirectory directory;
+  const TargetPath target = OpenTarget(directory.path("x"));
+  SECTION("a directory") {
+    REQUIRE(target.MakeDirectory().ok());
+    MountTmpfs(target);
+  }
+  SECTION("a file") {
+    REQUIRE(target.MakeFile().ok());
+    const TargetPath other = OpenTarget(directory.path("other"));
+    REQUIRE(other.MakeFile().ok());
+    REQUIRE(BindMount(other.path(), target, false, {}).ok());
+  }
+  CHECK(target.RemoveIfEmpty().code() == absl::StatusCode::kFailedPrecondition);
+  REQUIRE(Unmount(target).ok());
+  CHECK(target.RemoveIfEmpty().ok());
+  CHECK_FALSE(std::filesystem::exists(target.path()));
+}
+
+TEST_CASE("a handle is the root of the topmost mount and keeps it busy") {
+  const TempDirectory directory;
+  const TargetPath target = OpenTarget(directory.path("x"));
+  REQUIRE(target.MakeDirectory().ok());
+  MountTmpfs(target);
+  {
+    const auto handle = target.OpenHandle();
+    REQUIRE(handle.ok());
+    struct statfs facts {};
+    REQUIRE(::fstatfs(handle->get(), &facts) == 0);
+    CHECK(facts.f_type == TMPFS_MAGIC);
+    CHECK(Unmount(target).code() == absl::StatusCode::kFailedPrecondition);
+  }
+  CHECK(Unmount(target).ok());
+}
+
+TEST_CASE("making a directory where one is mounted changes nothing") {
+  const TempDirectory directory;
+  const TargetPath target = OpenTarget(directory.path("x"));
+  REQUIRE(target.MakeDirectory().ok());
+  MountTmpfs(target);
+  CHECK(target.MakeDirectory().ok());
+  CHECK(target.MakeFile().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(Unmount(target).ok());
+}
+
+}  // namespace
+}  // namespace holdfast::os

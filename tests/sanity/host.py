@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test run may leave on the host: mounts, loop devices, processes, volumes."""
+
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+SETTLE_SECONDS = 5  # a detach is completed by the kernel once its last opener, like udev, closes
+SMALLEST_VOLUME_FILE = 64 << 20  # bytes; records and logs are far smaller, images far larger
+
+
+def adopt_orphans():
+    """Makes every orphan of our children our own child, so that none can hide (prctl(2))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl PR_SET_CHILD_SUBREAPER")
+
+
+def mounts_under(directory):
+    """Returns the mount points below a directory, the newest first."""
+    points = []
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split()[4])
+        if point.startswith(f"{directory}/"):
+            points.append(point)
+    return points[::-1]
+
+
+def loops_under(directory):
+    """Returns the loop devices whose backing file lies below a directory, even if unlinked."""
+    devices = []
+    for entry in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            backing = entry.read_text()
+        except OSError:  # detached meanwhile
+            continue
+        if backing.startswith(f"{directory}/"):
+            devices.append(f"/dev/{entry.parts[3]}")
+    return devices
+
+
+def children():
+    """Returns the command lines of our living children by process id; reaps the dead ones."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # ended meanwhile
+            continue
+        pid = int(entry.name)
+        if parent == os.getpid() and os.waitpid(pid, os.WNOHANG)[0] == 0:
+            found[pid] = command
+    return found
+
+
+def volumes_under(directory):
+    """Returns files of a volume's size, whatever the pool calls them."""
+    return [str(path) for path in (directory / "pool").rglob("*")
+            if path.is_file() and path.stat().st_size >= SMALLEST_VOLUME_FILE]
+
+
+def leftovers(directory):
+    """Returns a sentence for each thing left behind, after it had a moment to go away."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        found = ([f"mount left: {point}" for point in mounts_under(directory)]
+                 + [f"loop device left: {device}" for device in loops_under(directory)]
+                 + [f"process left: {pid} {command}" for pid, command in children().items()]
+                 + [f"volume left: {path}" for path in volumes_under(directory)])
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
+
+
+def release(directory):
+    """Takes down what leftovers() would report, except volumes, which go with the directory."""
+    for pid in children():
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    for point in mounts_under(directory):
+        subprocess.run(["umount", point], check=False)
+    for device in loops_under(directory):
+        subprocess.run(["losetup", "--detach", device], check=False)

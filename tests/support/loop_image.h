@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Image files, loop devices and mounts that go away with the test that made them.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "os/loop_device.h"
+#include "os/process.h"
+#include "os/unique_fd.h"
+#include "support/temporary_directory.h"
+
+namespace holdfast::test {
+
+// A sparse file, open for reading and writing.
+class ImageFile final {
+ public:
+  ImageFile(std::string path, Bytes size) : path_(std::move(path)) {
+    fd_ = Open(O_RDWR | O_CREAT | O_EXCL);
+    REQUIRE(::ftruncate(fd_.get(), size) == 0);
+  }
+  ImageFile(const ImageFile&) = delete;
+  ImageFile& operator=(const ImageFile&) = delete;
+  ~ImageFile() { ::unlink(path_.c_str()); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  // A further open file description.
+  [[nodiscard]] os::UniqueFd Open(int flags) const {
+    os::UniqueFd fd(::open(path_.c_str(), flags | O_CLOEXEC, 0600));
+    REQUIRE(fd.valid());
+    return fd;
+  }
+
+  [[nodiscard]] Bytes AllocatedBytes() const {
+    struct stat facts {};
+    REQUIRE(::fstat(fd_.get(), &facts) == 0);
+    return facts.st_blocks * 512;
+  }
+
+ private:
+  std::string path_;
+  os::UniqueFd fd_;
+};
+
+// A loop device that is detached at the end unless the test has done it.
+class AttachedLoop final {
+ public:
+  explicit AttachedLoop(int image_fd, const os::LoopOptions& options = {}) {
+    absl::StatusOr<os::LoopDevice> loop = os::AttachLoop(image_fd, options);
+    INFO(loop.status().ToString());
+    REQUIRE(loop.ok());
+    loop_ = *loop;
+  }
+  AttachedLoop(const AttachedLoop&) = delete;
+  AttachedLoop& operator=(const AttachedLoop&) = delete;
+  ~AttachedLoop() {
+    if (loop_.index < 0) return;
+    const absl::Status status = os::DetachLoop(loop_);
+    if (!status.ok()) WARN("left attached: " << status);
+  }
+
+  [[nodiscard]] const os::LoopDevice& get() const { return loop_; }
+  const os::LoopDevice* operator->() const { return &loop_; }
+
+  // The test takes over: nothing is detached at the end.
+  os::LoopDevice Release() { return std::exchange(loop_, os::LoopDevice{}); }
+
+ private:
+  os::LoopDevice loop_;
+};
+
+// A filesystem on a loop device of its own, mounted below a temporary directory. `mkfs` is the
+// command without the device.
+class MountedFilesystem final {
+ public:
+  MountedFilesystem(const std::string& type, std::vector<std::string> mkfs, Bytes size,
+                    const os::LoopOptions& options = {})
+      : image_(directory_.path("image"), size), loop_(image_.fd(), options) {
+    mkfs.push_back(loop_->block.path);
+    const absl::Status made = os::RunCommandOrFail(mkfs, std::chrono::minutes(1));
+    INFO(made.ToString());
+    REQUIRE(made.ok());
+    REQUIRE(os::MakeDirectoryAt(directory_.fd(), "mount", 0700).ok());
+    Mount(type);
+  }
+  MountedFilesystem(const MountedFilesystem&) = delete;
+  MountedFilesystem& operator=(const MountedFilesystem&) = delete;
+  ~MountedFilesystem() { Unmount(); }
+
+  [[nodiscard]] std::string path() const { return directory_.path("mount"); }
+  [[nodiscard]] const os::LoopDevice& loop() const { return loop_.get(); }
+  // The root directory. To be closed before the filesystem goes.
+  [[nodiscard]] os::UniqueFd Root() const {
+    absl::StatusOr<os::UniqueFd> root = os::OpenDirectory(path());
+    REQUIRE(root.ok());
+    return *std::move(root);
+  }
+
+  void Mount(const std::string& type) {
+    if (::mount(loop_->block.path.c_str(), path().c_str(), type.c_str(), 0, nullptr) != 0) {
+      FAIL("cannot mount " << type << ": " << std::strerror(errno));
+    }
+  }
+  void Unmount() {
+    if (::umount2(path().c_str(), UMOUNT_NOFOLLOW) != 0 && errno != EINVAL) {
+      WARN("left mounted: " << path() << ": " << std::strerror(errno));
+    }
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  ImageFile image_;
+  AttachedLoop loop_;
+};
+
+}  // namespace holdfast::test

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directories that exist as long as a test needs them.
+#pragma once
+
+#include <string>
+
+#include "os/unique_fd.h"
+
+namespace holdfast::test {
+
+// ${TMPDIR:-/var/tmp}/holdfast-test-<pid>: everything that this process's tests put on a disk lies
+// below it. It exists while any TempDirectory does.
+[[nodiscard]] std::string TempRoot();
+
+// A new, empty directory below TempRoot(), mode 0700. The end of its life removes it with all that is
+// in it, unless something is still mounted below: then nothing is touched, and the complaint on
+// standard error names the mount. Throws std::runtime_error if it cannot be made. Not thread-safe.
+class TempDirectory final {
+ public:
+  TempDirectory();
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+  ~TempDirectory();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  std::string path_;
+  os::UniqueFd fd_;
+};
+
+}  // namespace holdfast::test

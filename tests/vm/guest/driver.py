@@ -1,0 +1,144 @@
+"""The driver under test in the guest: its process, and the calls that kubelet and sidecars make."""
+
+import dataclasses
+import pathlib
+import subprocess
+import time
+
+import csi_pb2 as csi
+import csi_pb2_grpc
+import grpc
+
+MIB = 1 << 20
+POOL = pathlib.Path("/data/pool")
+SOCKET_DIR = pathlib.Path("/run/hf")
+SOCKET = f"unix://{SOCKET_DIR}/csi.sock"
+KUBELET_DIR = pathlib.Path("/data/kubelet")  # survives a reboot, as on a real node
+NOT_YET_SERVING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+READY_LIMIT_S = 30
+CALL_LIMIT_S = 60
+
+
+@dataclasses.dataclass
+class Volume:
+    """A volume as the caller asks for it; `id` and `size` are what the driver answered."""
+    name: str
+    size: int
+    fs: str = "ext4"
+    provisioning: str = "thick"
+    id: str = ""
+
+    @property
+    def staging_path(self):
+        return KUBELET_DIR / "staging" / self.name / "globalmount"
+
+    @property
+    def target_path(self):
+        return KUBELET_DIR / "pods" / self.name / "mount"
+
+    @property
+    def capability(self):
+        mode = csi.VolumeCapability.AccessMode.SINGLE_NODE_WRITER
+        return csi.VolumeCapability(
+            mount=csi.VolumeCapability.MountVolume(fs_type=self.fs),
+            access_mode=csi.VolumeCapability.AccessMode(mode=mode))
+
+
+class Driver:
+    """A running driver. Every call throws grpc.RpcError unless it is answered with OK."""
+
+    def __init__(self, run_dir):
+        POOL.mkdir(exist_ok=True)
+        SOCKET_DIR.mkdir(mode=0o700, exist_ok=True)
+        with open("/dev/ttyS0", "wb") as log:
+            self._process = subprocess.Popen(
+                [run_dir / "holdfast", "serve", "--role=all", f"--endpoint={SOCKET}",
+                 "--node-id=vm", "--state-dir=/data/state", f"--pool=default=file:{POOL}"],
+                stdout=log, stderr=log)
+        self._channel = grpc.insecure_channel(SOCKET)
+        self._identity = csi_pb2_grpc.IdentityStub(self._channel)
+        self._controller = csi_pb2_grpc.ControllerStub(self._channel)
+        self._node = csi_pb2_grpc.NodeStub(self._channel)
+        self._wait_until_ready()
+
+    def _wait_until_ready(self):
+        end = time.monotonic() + READY_LIMIT_S
+        while not self._probe():
+            assert self._process.poll() is None, f"driver ended: {self._process.returncode}"
+            assert time.monotonic() < end, f"driver not ready within {READY_LIMIT_S} s"
+            time.sleep(0.05)
+
+    def _probe(self):
+        try:
+            answer = self._identity.Probe(csi.ProbeRequest(), wait_for_ready=True, timeout=1)
+        except grpc.RpcError as error:
+            assert error.code() in NOT_YET_SERVING, error
+            return False
+        return not answer.HasField("ready") or answer.ready.value
+
+    def stop(self):
+        """Asks the driver to drain and end; it must do so with status 0."""
+        self._channel.close()
+        self._process.terminate()
+        status = self._process.wait(timeout=CALL_LIMIT_S)
+        assert status == 0, f"driver ended with status {status} after SIGTERM"
+
+    def create(self, volume):
+        answer = self._controller.CreateVolume(csi.CreateVolumeRequest(
+            name=volume.name, capacity_range=csi.CapacityRange(required_bytes=volume.size),
+            volume_capabilities=[volume.capability],
+            parameters={"provisioning": volume.provisioning}), timeout=CALL_LIMIT_S)
+        assert answer.volume.capacity_bytes >= volume.size, answer
+        volume.id, volume.size = answer.volume.volume_id, answer.volume.capacity_bytes
+
+    def delete(self, volume_id):
+        self._controller.DeleteVolume(csi.DeleteVolumeRequest(volume_id=volume_id),
+                                      timeout=CALL_LIMIT_S)
+
+    def list(self):
+        """Returns the size of every volume by its id, read in pages of three."""
+        sizes, token = {}, ""
+        while True:
+            page = self._controller.ListVolumes(
+                csi.ListVolumesRequest(max_entries=3, starting_token=token), timeout=CALL_LIMIT_S)
+            for entry in page.entries:
+                sizes[entry.volume.volume_id] = entry.volume.capacity_bytes
+            token = page.next_token
+            if not token:
+                return sizes
+
+    def expand(self, volume, size):
+        """Returns the size that the controller answers."""
+        answer = self._controller.ControllerExpandVolume(csi.ControllerExpandVolumeRequest(
+            volume_id=volume.id, capacity_range=csi.CapacityRange(required_bytes=size),
+            volume_capability=volume.capability), timeout=CALL_LIMIT_S)
+        assert answer.capacity_bytes >= size, answer
+        return answer.capacity_bytes
+
+    def expand_filesystem(self, volume, size):
+        self._node.NodeExpandVolume(csi.NodeExpandVolumeRequest(
+            volume_id=volume.id, volume_path=str(volume.staging_path),
+            staging_target_path=str(volume.staging_path), volume_capability=volume.capability,
+            capacity_range=csi.CapacityRange(required_bytes=size)), timeout=CALL_LIMIT_S)
+
+    def stage(self, volume):
+        volume.staging_path.mkdir(parents=True, exist_ok=True)
+        self._node.NodeStageVolume(csi.NodeStageVolumeRequest(
+            volume_id=volume.id, staging_target_path=str(volume.staging_path),
+            volume_capability=volume.capability), timeout=CALL_LIMIT_S)
+
+    def unstage(self, volume):
+        self._node.NodeUnstageVolume(csi.NodeUnstageVolumeRequest(
+            volume_id=volume.id, staging_target_path=str(volume.staging_path)),
+            timeout=CALL_LIMIT_S)
+
+    def publish(self, volume):
+        volume.target_path.parent.mkdir(parents=True, exist_ok=True)
+        self._node.NodePublishVolume(csi.NodePublishVolumeRequest(
+            volume_id=volume.id, staging_target_path=str(volume.staging_path),
+            target_path=str(volume.target_path), volume_capability=volume.capability),
+            timeout=CALL_LIMIT_S)
+
+    def unpublish(self, volume):
+        self._node.NodeUnpublishVolume(csi.NodeUnpublishVolumeRequest(
+            volume_id=volume.id, target_path=str(volume.target_path)), timeout=CALL_LIMIT_S)

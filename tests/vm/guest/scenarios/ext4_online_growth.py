@@ -1,0 +1,85 @@
+"""A mounted ext4 volume grows while a program writes to it; the whole life of the volume."""
+
+import threading
+
+import durable_file
+import leftovers
+from driver import MIB, POOL, Driver, Volume
+
+
+class Writer(threading.Thread):
+    """Writes and flushes one file after the other until told to stop."""
+
+    def __init__(self, directory):
+        super().__init__(daemon=True)
+        self._directory = directory
+        self._told_to_end = threading.Event()
+        self._progress = threading.Condition()
+        self.checksums = {}
+
+    def run(self):
+        while not self._told_to_end.is_set():
+            name = f"during-{len(self.checksums)}"
+            checksum = durable_file.write(self._directory / name)
+            with self._progress:
+                self.checksums[name] = checksum
+                self._progress.notify_all()
+
+    def await_files(self, count):
+        """Waits until `count` more files are written."""
+        with self._progress:
+            wanted = len(self.checksums) + count
+            done = self._progress.wait_for(lambda: len(self.checksums) >= wanted, timeout=30)
+        assert done, "the writer does not get on"
+
+    def finish(self):
+        self._told_to_end.set()
+        self.join()
+
+
+def run(run_dir):
+    driver = Driver(run_dir)
+    baseline = leftovers.Baseline.take(POOL)
+    volume = Volume("grown", 256 * MIB)
+    driver.create(volume)
+    driver.stage(volume)
+    driver.publish(volume)
+    grow_under_load(driver, volume)
+    driver.unpublish(volume)
+    driver.unstage(volume)
+    driver.delete(volume.id)
+    assert not driver.list()
+    assert not volume.target_path.exists(), "the target path is left"
+    baseline.assert_restored()
+    driver.stop()
+
+
+def grow_under_load(driver, volume):
+    uuid = leftovers.filesystem_uuid(volume.staging_path)
+    first = durable_file.write(volume.target_path / "before", chunks=16)
+    before = leftovers.filesystem_size(volume.target_path)
+    writer = Writer(volume.target_path)
+    writer.start()
+    writer.await_files(1)
+    added = driver.expand(volume, 512 * MIB) - volume.size
+    driver.expand_filesystem(volume, volume.size + added)
+    after = leftovers.filesystem_size(volume.target_path)
+    writer.await_files(2)
+    writer.finish()
+    assert after - before > 0.9 * added, f"ext4 grew from {before} to {after} bytes only"
+    assert leftovers.filesystem_uuid(volume.staging_path) == uuid
+    check_files(volume, {"before": first, **writer.checksums})
+    fill_beyond(volume, before)
+
+
+def check_files(volume, checksums):
+    for name, checksum in checksums.items():
+        found = durable_file.checksum(volume.target_path / name)
+        assert found == checksum, f"{name} differs after growth"
+
+
+def fill_beyond(volume, old_size):
+    """The new space takes data: one file larger than what the old size had left."""
+    chunks = old_size // MIB
+    checksum = durable_file.write(volume.target_path / "beyond", chunks=chunks)
+    check_files(volume, {"beyond": checksum})
