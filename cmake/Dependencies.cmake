@@ -1,4 +1,7 @@
 # Debian 12 packages; docs/dependencies.md says what each is for.
+#
+# What has a static archive is linked statically: shared libraries cost memory for their tables and
+# tie the binary to one distribution's versions. libmount and fmt come as shared libraries only.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -7,20 +10,15 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(yaml-cpp REQUIRED)
-find_package(ZLIB REQUIRED)
-pkg_check_modules(UUID REQUIRED IMPORTED_TARGET uuid)
-pkg_check_modules(CAP REQUIRED IMPORTED_TARGET libcap)
+find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
 pkg_check_modules(MOUNT REQUIRED IMPORTED_TARGET mount)
 pkg_check_modules(BLKID REQUIRED IMPORTED_TARGET blkid)
-pkg_check_modules(EXT2FS REQUIRED IMPORTED_TARGET ext2fs com_err)
 
-# static_archives(NAME PREFIX MORE...): interface target NAME with every static archive that pkg-config
-# lists for PREFIX, and MORE that it leaves out. Static, because the shared gRPC costs twice the memory and ties the binary to one
-# distribution's versions.
-function(static_archives name prefix)
+# static_archives(NAME LIBRARIES...): interface target NAME with those lib*.a that exist; pkg-config's
+# lists also name system libraries that have none.
+function(static_archives name)
   set(archives "")
-  foreach(library ${${prefix}_STATIC_LIBRARIES} ${ARGN})
+  foreach(library ${ARGN})
     find_library(archive_${library} NAMES lib${library}.a)
     if(archive_${library})
       list(APPEND archives ${archive_${library}})
@@ -33,7 +31,11 @@ function(static_archives name prefix)
 endfunction()
 
 pkg_check_modules(ABSL REQUIRED absl_statusor)
-static_archives(absl_static ABSL)
+static_archives(absl_static ${ABSL_STATIC_LIBRARIES})
 # gRPC without TLS: the CSI socket is a local file.
 pkg_check_modules(GRPC REQUIRED grpc++_unsecure protobuf)
-static_archives(grpc_static GRPC upb re2 cares address_sorting z)
+static_archives(grpc_static ${GRPC_STATIC_LIBRARIES} upb re2 cares address_sorting z)
+static_archives(core_static uuid yaml-cpp)
+static_archives(cap_static cap)
+static_archives(zlib_static z)
+static_archives(ext2fs_static ext2fs com_err)

@@ -1,0 +1,62 @@
+# The front door. `make help` lists what it opens.
+SHELL := /bin/bash
+BUILD := build/release
+BINARY := $(BUILD)/holdfast
+PREFIX ?= /usr
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo test test-quick lint format bench asan tsan install clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
+	  awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+deps: ## install the Debian packages for building and testing
+	scripts/install-deps build test lint
+
+build: ## build the binary at build/release/holdfast
+	@scripts/install-deps build
+	cmake --preset release -DHOLDFAST_TESTS=OFF >/dev/null
+	cmake --build --preset release
+
+demo: build ## watch a volume's whole life on real loop devices and mounts
+	$(BINARY) demo
+
+test: ## everything that this machine can run, with a summary
+	@scripts/install-deps build test lint
+	scripts/test all
+
+test-quick: ## what takes seconds: unit and root tests
+	@scripts/install-deps build test
+	scripts/test quick
+
+lint: ## formatting, layers, headers, cppcheck, shellcheck
+	@scripts/install-deps build lint
+	scripts/lint
+
+format: ## format the C++ sources
+	@scripts/install-deps lint
+	scripts/lint --fix
+
+bench: build ## measure against the raw system calls, write docs/benchmarks.md
+	@scripts/install-deps bench
+	cmake --preset release -DHOLDFAST_BENCH=ON >/dev/null
+	cmake --build --preset release
+	bench/run --binary $(BINARY) --write-docs
+
+asan: ## unit and root tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/install-deps build test
+	scripts/test asan
+
+tsan: ## concurrency tests under ThreadSanitizer
+	@scripts/install-deps build test
+	scripts/test tsan
+
+install: build ## install the binary, a systemd unit and an example configuration
+	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/sbin/holdfast
+	install -D -m 0644 deploy/systemd/holdfast.service $(DESTDIR)/lib/systemd/system/holdfast.service
+	test -e $(DESTDIR)/etc/holdfast/config.yaml || \
+	  install -D -m 0600 deploy/systemd/config.yaml $(DESTDIR)/etc/holdfast/config.yaml
+
+clean: ## remove what was built
+	rm -rf build
