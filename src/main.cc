@@ -1,17 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // The holdfast command: one verb per thing it can do.
 #include <CLI/CLI.hpp>
+#include <iostream>
 
+#include "cli/demo_command.h"
+#include "cli/doctor_command.h"
+#include "cli/exit_code.h"
+#include "cli/inventory_command.h"
 #include "cli/serve_command.h"
 #include "core/version.h"
+
+namespace {
+
+constexpr char kFooter[] = R"(Start here:
+
+  holdfast doctor                                       what this host lacks
+  holdfast demo                                         a volume's whole life in two seconds
+  holdfast serve --pool=default=file:/srv/volumes       the driver
+  holdfast volumes                                      what it has
+
+`holdfast VERB --help` says more about each.)";
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Holdfast anchors Kubernetes volumes to the storage a cluster already has.",
                "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + holdfast::kVersion);
-  app.require_subcommand(1);
+  app.footer(kFooter);
   holdfast::cli::Action run;
   holdfast::cli::AddServeCommand(app, run);
-  CLI11_PARSE(app, argc, argv);
-  return run();
+  holdfast::cli::AddVolumesCommand(app, run);
+  holdfast::cli::AddPoolsCommand(app, run);
+  holdfast::cli::AddDoctorCommand(app, run);
+  holdfast::cli::AddDemoCommand(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : holdfast::cli::kExitUsage;
+  }
+  if (run) return run();
+  std::cerr << app.help();
+  return holdfast::cli::kExitUsage;
 }

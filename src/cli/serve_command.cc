@@ -3,9 +3,10 @@
 
 #include <unistd.h>
 
-#include <iostream>
+#include <algorithm>
 #include <memory>
 
+#include "cli/exit_code.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
@@ -31,6 +32,7 @@ struct Flags {
   std::string log_level;
   std::int64_t max_volumes = -1;
   std::vector<std::string> pools;
+  std::vector<std::string> moved_pools;
 };
 
 void Override(std::string& setting, const std::string& flag) {
@@ -58,6 +60,11 @@ absl::StatusOr<Config> BuildConfig(const Flags& flags) {
     ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text));
     config.pools.push_back(std::move(pool));
   }
+  for (const std::string& name : flags.moved_pools) {
+    const auto moved = std::ranges::find(config.pools, name, &PoolConfig::name);
+    if (moved == config.pools.end()) return InvalidArgument("there is no pool '{}'", name);
+    moved->accept_move = true;
+  }
   if (config.node_id.empty()) {
     char name[256] = {};
     if (::gethostname(name, sizeof(name) - 1) == 0) config.node_id = name;
@@ -72,9 +79,7 @@ int Run(const Flags& flags) {
     StartLog(config->log_level);
     status = server::Serve(*config);
   }
-  if (status.ok()) return 0;
-  std::cerr << "holdfast: " << MessageOf(status) << "\n";
-  return absl::IsInvalidArgument(status) ? 2 : 1;
+  return ExitCode(status);
 }
 
 }  // namespace
@@ -94,6 +99,8 @@ void AddServeCommand(CLI::App& app, Action& run) {
   serve.add_option("--pool", flags->pools,
                    "NAME=file:DIRECTORY[,key=value...]; repeatable, the first is the default pool")
       ->take_all();
+  serve.add_option("--accept-moved-pool", flags->moved_pools,
+                   "NAME of a pool that was copied to another filesystem on purpose; for one start");
   serve.add_option("--driver-name", flags->driver_name, "CSI name (default csi.holdfast.dev)");
   serve.add_option("--max-volumes", flags->max_volumes,
                    "Volumes this node takes, for the scheduler; 0: no limit (default)");

@@ -24,7 +24,7 @@ inline constexpr Bytes kTiB = 1024 * kGiB;
 [[nodiscard]] constexpr Bytes AlignUp(Bytes value, Bytes alignment) {
   const Bytes largest = std::numeric_limits<Bytes>::max() / alignment * alignment;
   if (value > largest) return largest;
-  return (value + alignment - 1) / alignment * alignment;
+  return (value / alignment + (value % alignment != 0 ? 1 : 0)) * alignment;
 }
 // The largest multiple of `alignment` (> 0) that is <= `value` (>= 0).
 [[nodiscard]] constexpr Bytes AlignDown(Bytes value, Bytes alignment) {

@@ -38,6 +38,7 @@ absl::StatusOr<PoolConfig> ParsePoolNode(const YAML::Node& node) {
 
 absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node& value) {
   if (key == "pools") {
+    if (!value.IsSequence()) return InvalidArgument("must be a list");
     for (const auto& node : value) {
       ASSIGN_OR_RETURN(PoolConfig pool, ParsePoolNode(node));
       config.pools.push_back(std::move(pool));

@@ -24,6 +24,8 @@ struct PoolConfig {
   std::string location;                     // absolute directory
   std::string default_filesystem = "ext4";  // for requests that name none
   SpacePolicy space;
+  // The pool was copied to another filesystem on purpose: its marker may be rewritten for it.
+  bool accept_move = false;
 };
 
 // Parses the text of one --pool flag. INVALID_ARGUMENT naming the part that is wrong; unknown keys

@@ -77,9 +77,10 @@ absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text) {
 absl::StatusOr<Bytes> ChooseCapacity(Bytes required, Bytes limit, Bytes minimum) {
   Bytes wanted = required;
   if (wanted == 0) wanted = limit == 0 ? kDefaultVolumeSize : std::min(limit, kDefaultVolumeSize);
+  const Bytes least = AlignUp(minimum, kVolumeGranularity);
   const Bytes capacity = required == 0 && limit != 0
-                             ? std::max(AlignDown(wanted, kVolumeGranularity), minimum)
-                             : AlignUp(std::max(wanted, minimum), kVolumeGranularity);
+                             ? std::max(AlignDown(wanted, kVolumeGranularity), least)
+                             : std::max(AlignUp(wanted, kVolumeGranularity), least);
   if (limit != 0 && capacity > limit) {
     return OutOfRange(
         "limit_bytes {} is below {}, the smallest size that satisfies the request (minimum {}, "

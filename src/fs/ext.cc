@@ -18,7 +18,6 @@ namespace {
 
 // e2fsck(8): 0 no errors, 1 errors corrected; every other bit means that the work is not done.
 constexpr int kCorrected = 1;
-constexpr std::size_t kOutputInError = 1024;
 
 // The features are those that can be switched without making libblkid see another type (ext3 and
 // ext4 differ by features alone), without losing the journal, and without losing growth.
@@ -63,22 +62,16 @@ std::vector<std::string> MergeExtended(std::string extended, std::vector<std::st
   return extra;
 }
 
-std::string_view Tail(std::string_view output) {
-  while (output.ends_with('\n')) output.remove_suffix(1);
-  return output.substr(output.size() - std::min(output.size(), kOutputInError));
-}
-
 absl::Status Check(std::vector<std::string> argv, const os::BlockDevice& device) {
   argv.push_back(device.path);
   ASSIGN_OR_RETURN(const os::CommandResult result, RunMaintenance(argv));
   if (result.signal != 0) {
-    return Internal("e2fsck on {} ended by signal {}: {}", device.path, result.signal,
-                    Tail(result.output));
+    return Internal("e2fsck on {} ended with {}", device.path, DescribeEnd(result));
   }
   if ((result.exit_code & ~kCorrected) == 0) return absl::OkStatus();
   return FailedPrecondition(
-      "e2fsck -p could not repair {} (exit code {}); repair it by hand: e2fsck -f {}; it said: {}",
-      device.path, result.exit_code, device.path, Tail(result.output));
+      "e2fsck -p could not repair {}; repair it by hand: e2fsck -f {}; it ended with {}",
+      device.path, device.path, DescribeEnd(result));
 }
 
 // resize2fs asks for a full check since the last mount.
@@ -87,8 +80,8 @@ absl::Status GrowUnmounted(const os::BlockDevice& device, std::uint64_t blocks) 
   ASSIGN_OR_RETURN(const os::CommandResult result,
                    RunMaintenance({"resize2fs", device.path, fmt::to_string(blocks)}));
   if (result.exit_code != 0) {
-    return Internal("resize2fs of {} to {} blocks failed (exit code {}, signal {}): {}",
-                    device.path, blocks, result.exit_code, result.signal, Tail(result.output));
+    return Internal("resize2fs of {} to {} blocks failed with {}", device.path, blocks,
+                    DescribeEnd(result));
   }
   RETURN_IF_ERROR(os::FlushBlockDevice(device));
   ASSIGN_OR_RETURN(const ExtSuperblock after, ReadExtSuperblock(device, Mounted::kNo));
@@ -139,6 +132,7 @@ class ExtFilesystem final : public Filesystem {
   }
 
   absl::Status PrepareMount(const os::BlockDevice& device) const override {
+    if (IsCleanAndFull(device)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kNo));
     if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device));
     const std::uint64_t reachable = ReachableBlocks(superblock, device.size);
@@ -149,6 +143,7 @@ class ExtFilesystem final : public Filesystem {
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
                                const std::string& mount_path) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
+    if (IsCleanAndFull(device)) return false;
     ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kYes));
     return ReachableBlocks(superblock, device.size) > superblock.blocks;
   }

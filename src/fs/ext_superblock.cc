@@ -6,9 +6,14 @@ extern "C" {
 #include <ext2fs/ext2fs.h>
 }
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <memory>
+
+#include "os/unique_fd.h"
 
 namespace holdfast::fs {
 namespace {
@@ -74,6 +79,23 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
       .block_numbers_64bit = ext2fs_has_feature_64bit(filesystem->super) != 0,
       .has_errors = (filesystem->super->s_state & EXT2_ERROR_FS) != 0,
   };
+}
+
+bool IsCleanAndFull(const os::BlockDevice& device) {
+  ext2_super_block superblock{};
+  const os::UniqueFd fd(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid() || ::pread(fd.get(), &superblock, sizeof(superblock), SUPERBLOCK_OFFSET) !=
+                         static_cast<ssize_t>(sizeof(superblock))) {
+    return false;
+  }
+  constexpr std::uint32_t kLargestLogBlockSize = 6;  // 64 KiB
+  if (superblock.s_magic != EXT2_SUPER_MAGIC || (superblock.s_state & EXT2_ERROR_FS) != 0 ||
+      superblock.s_log_block_size > kLargestLogBlockSize) {
+    return false;
+  }
+  const std::uint64_t size = ext2fs_blocks_count(&superblock)
+                             << (EXT2_MIN_BLOCK_LOG_SIZE + superblock.s_log_block_size);
+  return size >= static_cast<std::uint64_t>(AlignDown(device.size, kSizeUnit));
 }
 
 std::uint64_t ReachableBlocks(const ExtSuperblock& superblock, Bytes size) {

@@ -28,6 +28,11 @@ enum class Mounted { kNo, kYes };
 [[nodiscard]] absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device,
                                                               Mounted mounted);
 
+// True when the superblock is clean and the filesystem fills its device: nothing is to be checked or
+// grown. One read, while ReadExtSuperblock flushes the device first (libext2fs does, on opening it).
+// False whenever in doubt.
+[[nodiscard]] bool IsCleanAndFull(const os::BlockDevice& device);
+
 // The block count that the filesystem can grow to on a device of `size` bytes: all of it, except a
 // new last group that has hardly room for more than its own description, which both the kernel
 // (fs/ext4/resize.c, ext4_resize_fs) and resize2fs leave out. Never less than it has.

@@ -51,8 +51,10 @@ class Filesystem {
                                                      const std::string& mount_path) const = 0;
 
   // Grows the filesystem, mounted read-write at `mount_path`, to its device and verifies that it
-  // did. OK if it already fills it. FAILED_PRECONDITION when growing online is not possible here
-  // (names the missing CAP_SYS_RESOURCE, or the recorded filesystem errors).
+  // did. OK if it already fills it. After OK the new size survives a power cut. xfs is frozen for a
+  // moment; a process killed in that moment leaves it frozen (os::Thaw). FAILED_PRECONDITION when
+  // growing online is not possible here (names the missing CAP_SYS_RESOURCE, or the recorded
+  // filesystem errors).
   [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
                                           const std::string& mount_path) const = 0;
 

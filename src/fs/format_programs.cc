@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 namespace holdfast::fs {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::chrono::minutes kMaxWait{1};
 constexpr std::chrono::minutes kMkfsDeadline{10};
 constexpr std::chrono::minutes kMaintenanceDeadline{60};
+constexpr std::size_t kOutputInError = 1024;
 
 // Not std::counting_semaphore: that of libstdc++ before 13.3 can lose a wake-up (GCC bug 104928).
 class Places final {
@@ -66,14 +68,24 @@ absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& devic
   const Place place;
   RETURN_IF_ERROR(place.status());
   argv.push_back(device.path);
-  RETURN_IF_ERROR(os::RunCommandOrFail(argv, kMkfsDeadline));
-  return os::FlushBlockDevice(device);
+  ASSIGN_OR_RETURN(const os::CommandResult result, os::RunCommand(argv, kMkfsDeadline));
+  if (result.exit_code == 0) return os::FlushBlockDevice(device);
+  return Internal("{} on {} failed with {}", argv.front(), device.path, DescribeEnd(result));
 }
 
 absl::StatusOr<os::CommandResult> RunMaintenance(const std::vector<std::string>& argv) {
   const Place place;
   RETURN_IF_ERROR(place.status());
   return os::RunCommand(argv, kMaintenanceDeadline);
+}
+
+std::string DescribeEnd(const os::CommandResult& result) {
+  std::string_view said = result.output;
+  said = said.substr(0, said.find("\nUsage:"));
+  while (said.ends_with('\n')) said.remove_suffix(1);
+  said.remove_prefix(said.size() - std::min(said.size(), kOutputInError));
+  if (result.signal != 0) return fmt::format("signal {}: {}", result.signal, said);
+  return fmt::format("exit code {}: {}", result.exit_code, said);
 }
 
 }  // namespace holdfast::fs

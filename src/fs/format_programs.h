@@ -22,4 +22,7 @@ namespace holdfast::fs {
 [[nodiscard]] absl::StatusOr<os::CommandResult> RunMaintenance(
     const std::vector<std::string>& argv);
 
+// How a program ended and the end of what it said, without a trailing usage text: for errors.
+[[nodiscard]] std::string DescribeEnd(const os::CommandResult& result);
+
 }  // namespace holdfast::fs

@@ -2,6 +2,7 @@
 #include "node/expander.h"
 
 #include "fs/filesystem.h"
+#include "node/staged_growth.h"
 #include "os/mount_table.h"
 
 namespace holdfast::node {
@@ -40,7 +41,10 @@ absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes requi
   const fs::Filesystem* const filesystem = fs::FindFilesystem(grown->filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", grown->filesystem);
   ASSIGN_OR_RETURN(const std::string mount, WritableMount(device));
-  RETURN_IF_ERROR(filesystem->Grow(device, mount));
+  auto record = stages_.Find(volume_id);
+  // Without a record (lost, see docs/on-disk.md) there is no place for the mark.
+  RETURN_IF_ERROR(record.ok() ? GrowStaged(*filesystem, device, mount, stages_, *record)
+                              : filesystem->Grow(device, mount));
   return grown->capacity_bytes;
 }
 

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "pool/pools.h"
+#include "pool/stage_store.h"
 
 namespace holdfast::node {
 
 // Thread-safe; for one volume, the caller holds its lock.
 class Expander final {
  public:
-  explicit Expander(const pool::Pools& pools) : pools_(pools) {}
+  Expander(const pool::Pools& pools, const pool::StageStore& stages)
+      : pools_(pools), stages_(stages) {}
 
   // The volume is found by its id, wherever it is mounted. Grows the volume itself too when it is
   // smaller than `required`, lets the device show its size, grows the filesystem and verifies it.
@@ -24,6 +26,7 @@ class Expander final {
 
  private:
   const pool::Pools& pools_;
+  const pool::StageStore& stages_;
 };
 
 }  // namespace holdfast::node

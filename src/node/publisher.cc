@@ -35,12 +35,19 @@ std::vector<std::string> OtherTargets(const pool::StageRecord& record, const Mou
   return others;
 }
 
-absl::Status RequireRoomForAnother(const VolumeUse& use, const std::vector<std::string>& others) {
-  if (others.empty() || use.access_mode == AccessMode::kSingleNodeMultiWriter) {
-    return absl::OkStatus();
+// Each publication holds the others to its own mode: one that wants to be alone stays alone.
+absl::Status RequireRoomForAnother(const pool::StageRecord& record, AccessMode wanted,
+                                   const std::vector<std::string>& others) {
+  for (const std::string& other : others) {
+    const AccessMode present = record.publications.at(other).access_mode;
+    for (const AccessMode mode : {wanted, present}) {
+      if (mode == AccessMode::kSingleNodeMultiWriter) continue;
+      return FailedPrecondition(
+          "already published at '{}', and access mode {} allows one publication", other,
+          ToString(mode));
+    }
   }
-  return FailedPrecondition("already published at '{}', and access mode {} allows one publication",
-                            others.front(), ToString(use.access_mode));
+  return absl::OkStatus();
 }
 
 // True when the target already shows the volume as asked for.
@@ -108,6 +115,7 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
                                .staging_path = staging.path(),
                                .access_mode = request.use.access_mode,
                                .mount_flags = request.use.mount_flags,
+                               .growing = false,
                                .publications = {}};
   }
   const pool::Publication wanted{.access_mode = request.use.access_mode,
@@ -117,7 +125,7 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
                                                      volume.access_type, wanted));
   if (published) return absl::OkStatus();
   const std::vector<std::string> others = OtherTargets(*record, mounts, target.path());
-  RETURN_IF_ERROR(RequireRoomForAnother(request.use, others));
+  RETURN_IF_ERROR(RequireRoomForAnother(*record, wanted.access_mode, others));
   if (block) RETURN_IF_ERROR(SetDeviceMode(*device, wanted.read_only, others));
   RETURN_IF_ERROR(BindAt(block ? device->path : staging.path(), target, volume.access_type,
                          wanted));

@@ -29,7 +29,7 @@ class Service final : public csi::v1::Node::Service {
       : env_(environment),
         stager_(environment.pools, environment.stages),
         publisher_(environment.pools, environment.stages),
-        expander_(environment.pools) {}
+        expander_(environment.pools, environment.stages) {}
 
   grpc::Status NodeStageVolume(grpc::ServerContext* context,
                                const csi::v1::NodeStageVolumeRequest* request,

@@ -5,6 +5,7 @@
 #include "fs/filesystem.h"
 #include "node/format_once.h"
 #include "node/mount_teardown.h"
+#include "node/staged_growth.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
 #include "os/target_path.h"
@@ -51,42 +52,51 @@ absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
 // Growth that NodeExpandVolume did not get to do. A volume that cannot grow still has its data, so
 // the pod starts; the CO sees the failure when it expands.
 void GrowIfSmaller(const fs::Filesystem& filesystem, const BlockDevice& device,
-                   const TargetPath& target) {
+                   const TargetPath& target, const pool::StageStore& stages,
+                   pool::StageRecord& record) {
   const auto can_grow = filesystem.CanGrow(device, target.path());
-  const absl::Status grown = !can_grow.ok() ? can_grow.status()
-                             : *can_grow    ? filesystem.Grow(device, target.path())
-                                            : absl::OkStatus();
+  absl::Status grown = can_grow.status();
+  if (record.growing || can_grow.value_or(false)) {
+    grown = GrowStaged(filesystem, device, target.path(), stages, record);
+  }
   if (!grown.ok()) LogWarning("grow {} at stage: {}", device.path, MessageOf(grown));
 }
 
 // Mounts the volume unless it is mounted; returns whether this call did.
 absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
                                  const BlockDevice& attached, const TargetPath& target,
-                                 const VolumeUse& use) {
+                                 const VolumeUse& use, const pool::StageStore& stages,
+                                 pool::StageRecord& record) {
   const bool read_only = IsReadOnly(use);
   ASSIGN_OR_RETURN(const bool mounted, IsMounted(attached, volume, target, read_only));
-  if (mounted) return false;
-  ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
+  if (mounted && !record.growing) return false;
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
+  if (mounted) {
+    GrowIfSmaller(*filesystem, attached, target, stages, record);
+    return false;
+  }
+  ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
   if (!read_only) RETURN_IF_ERROR(filesystem->PrepareMount(device));
   RETURN_IF_ERROR(os::MountFilesystem(os::DeviceMount{.device = device.path,
                                                       .filesystem = volume.filesystem,
                                                       .read_only = read_only,
                                                       .flags = use.mount_flags},
                                       target));
-  if (!read_only) GrowIfSmaller(*filesystem, device, target);
+  if (!read_only) GrowIfSmaller(*filesystem, device, target, stages, record);
   return true;
 }
 
 absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const Volume& volume,
-                         const pool::StageRecord& record, const TargetPath& target,
+                         pool::StageRecord& record, bool recorded, const TargetPath& target,
                          const VolumeUse& use) {
   ASSIGN_OR_RETURN(const BlockDevice device, pool.Attach(volume.id));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
-    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use));
+    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, stages,
+                                              record));
   }
+  if (recorded && !mounted_now) return absl::OkStatus();
   const absl::Status written = stages.Write(record);
   if (!written.ok() && mounted_now) RETURN_IF_ERROR(UnmountVolume(target));
   return written;
@@ -112,9 +122,11 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
                                .staging_path = target.path(),
                                .access_mode = use.access_mode,
                                .mount_flags = use.mount_flags,
+                               .growing = false,
                                .publications = {}};
   }
-  const absl::Status staged = StageVolume(pool, stages_, volume, *record, target, use);
+  const absl::Status staged = StageVolume(pool, stages_, volume, *record, staged_before,
+                                          target, use);
   if (staged.ok() || staged_before) return staged;
   // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
   const absl::Status detached = pool.Detach(located.id);

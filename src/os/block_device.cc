@@ -9,9 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <vector>
 
 #include "os/unique_fd.h"
 
@@ -19,9 +18,7 @@ namespace holdfast::os {
 namespace {
 
 constexpr Bytes kProbeSize = kMiB;
-constexpr std::size_t kAlignment = 4096;  // serves direct I/O on every logical sector size
 
-using Buffer = std::unique_ptr<char, decltype(&std::free)>;
 
 absl::StatusOr<UniqueFd> OpenNode(const std::string& path, int flags) {
   UniqueFd node(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
@@ -61,24 +58,6 @@ bool IsZero(const char* data, Bytes size) {
   return length == 0 || (data[0] == 0 && std::memcmp(data, data + 1, length - 1) == 0);
 }
 
-// Whether head and tail read as zeros; the errno value as an error, so that the caller can try
-// another way of reading.
-struct ZeroCheck {
-  int error = 0;
-  bool zero = false;
-};
-ZeroCheck CheckZero(int fd, Bytes size) {
-  const Buffer buffer(static_cast<char*>(std::aligned_alloc(kAlignment, kProbeSize)), &std::free);
-  if (buffer == nullptr) return {.error = ENOMEM};
-  const Bytes length = std::min(size, kProbeSize);
-  for (const Bytes offset : {Bytes{0}, size - length}) {
-    const int error = ReadExactly(fd, buffer.get(), length, offset);
-    if (error != 0) return {.error = error};
-    if (!IsZero(buffer.get(), length)) return {.zero = false};
-  }
-  return {.zero = true};
-}
-
 }  // namespace
 
 absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path) {
@@ -102,18 +81,16 @@ absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path) {
 
 absl::StatusOr<bool> HeadAndTailAreZero(const BlockDevice& device) {
   if (device.size <= 0) return Internal("device '{}' has no size", device.path);
-  ZeroCheck check{.error = EINVAL};
-  for (const int flags : {O_RDONLY | O_DIRECT, O_RDONLY}) {
-    absl::StatusOr<UniqueFd> node = OpenDevice(device, flags);
-    if (!node.ok() && flags != O_RDONLY) continue;
-    if (!node.ok()) return node.status();
-    check = CheckZero(node->get(), device.size);
-    if (check.error != EINVAL) break;  // EINVAL: no direct I/O in these units, see open(2)
+  ASSIGN_OR_RETURN(const UniqueFd node, OpenDevice(device, O_RDONLY));
+  std::vector<char> buffer(static_cast<std::size_t>(kProbeSize));
+  const Bytes length = std::min(device.size, kProbeSize);
+  for (const Bytes offset : {Bytes{0}, device.size - length}) {
+    if (const int error = ReadExactly(node.get(), buffer.data(), length, offset); error != 0) {
+      return OsError(error, fmt::format("cannot read device '{}'", device.path));
+    }
+    if (!IsZero(buffer.data(), length)) return false;
   }
-  if (check.error != 0) {
-    return OsError(check.error, fmt::format("cannot read device '{}'", device.path));
-  }
-  return check.zero;
+  return true;
 }
 
 absl::Status SetReadOnly(const BlockDevice& device, bool read_only) {

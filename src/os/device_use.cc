@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "os/mount_table.h"
+#include "os/spawn_gate.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -19,6 +20,7 @@ absl::Status RequireUnused(const BlockDevice& device) {
     return FailedPrecondition("{} is in use: it is mounted at '{}'", device.path,
                               users.front()->target);
   }
+  const auto gate = HoldBackSpawns();
   // O_EXCL on a block device asks for the same claim that mounting makes (open(2)).
   const UniqueFd claim(::open(device.path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
   if (claim.valid()) return absl::OkStatus();

@@ -34,8 +34,8 @@ struct DirectIoSupport {
 };
 
 // Finds out on an unnamed temporary file in the directory: by what the kernel states (statx(2),
-// STATX_DIOALIGN, Linux 6.1), else by 512-byte direct reads, then 4096-byte ones. No direct I/O where
-// there are no unnamed files.
+// STATX_DIOALIGN, Linux 6.1), else by 512-byte direct reads, then 4096-byte ones. No direct I/O
+// where there are no unnamed files.
 [[nodiscard]] absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd);
 
 }  // namespace holdfast::os

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "os/loop_number.h"
+#include "os/spawn_gate.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -161,13 +162,14 @@ Attempt TryIdleNumbers(int backing_fd, const LoopOptions& options) {
   return std::nullopt;
 }
 
-// Numbers from `command`: the lowest free one (LOOP_CTL_GET_FREE) or a new one (LOOP_CTL_ADD). Others
-// may take it before us, so it is tried more than once.
+// Numbers from `command`: the lowest free one (LOOP_CTL_GET_FREE) or a new one (LOOP_CTL_ADD).
+// Others may take it before us, so it is tried more than once.
 Attempt TryOfferedNumbers(int control_fd, unsigned long command, int backing_fd,
                           const LoopOptions& options) {
   for (int attempt = 0; attempt < kOfferAttempts; ++attempt) {
     const int index = ::ioctl(control_fd, command, -1);
     if (index < 0) return OsError(errno, "cannot get a free loop device");
+    if (options.discard && DiscardIsSwitchedOff(index)) return std::nullopt;
     ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, backing_fd, options));
     if (loop) return loop;
   }
@@ -283,6 +285,7 @@ absl::StatusOr<Bytes> RefreshLoop(const LoopDevice& loop) {
 
 absl::Status DetachLoop(const LoopDevice& loop) {
   const int index = loop.index;
+  const auto gate = HoldBackSpawns();
   // O_EXCL is refused while the device is mounted or claimed otherwise, in any name space.
   UniqueFd node = OpenLoop(index, O_RDONLY | O_EXCL);
   loop_info64 info{};

@@ -2,11 +2,11 @@
 // Loop devices over image files: attach, find again, refresh, detach.
 //
 // A loop device is identified by its backing file's (device, inode), read by LOOP_GET_STATUS64,
-// never by its number or by a file name. The kernel lets one file be attached twice, which means two
-// caches over one set of bytes: callers attach only what FindLoop has not found, under a lock of
-// their own per image. Autoclear stays off: the device must outlive mounts of other name spaces and
-// restarts of the process. Needs CAP_SYS_ADMIN and kernel 5.8 (LOOP_CONFIGURE). All functions are
-// thread-safe; failures are INTERNAL unless said.
+// never by its number or by a file name. The kernel lets one file be attached twice, which means
+// two caches over one set of bytes: callers attach only what FindLoop has not found, under a lock
+// of their own per image. Autoclear stays off: the device must outlive mounts of other name spaces
+// and restarts of the process. Needs CAP_SYS_ADMIN and kernel 5.8 (LOOP_CONFIGURE). All functions
+// are thread-safe; failures are INTERNAL unless said.
 #pragma once
 
 #include <cstdint>
@@ -37,16 +37,16 @@ struct LoopDevice {
 // The loop device whose backing file is the open file `image_fd`, if there is one. `hint` is a loop
 // index to look at first (-1: none); if it fits, that is the answer. Only bound loops of the whole
 // file count. To learn cheaply that there is none, let `image_fd` be the only open file description
-// of the image: the kernel then answers at once (a write lease, fcntl(2)). Otherwise all loop devices
-// of the host are looked at, some 10 us each.
-// FAILED_PRECONDITION if the image is attached more than once or only in part (offset, size limit).
+// of the image: the kernel then answers at once (a write lease, fcntl(2)). Otherwise all loop
+// devices of the host are looked at, some 10 us each. FAILED_PRECONDITION if the image is attached
+// more than once or only in part (offset, size limit).
 [[nodiscard]] absl::StatusOr<std::optional<LoopDevice>> FindLoop(int image_fd, int hint = -1);
 
 // Attaches `image_fd` (open for writing unless read_only) to a free loop device and makes its node
-// if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A number
-// whose discard setting somebody left switched off is passed over if discard is wanted, and used by
-// preference if not, because switching it off takes the kernel some 15 ms.
-// INTERNAL when no device could be configured within a bounded number of tries.
+// if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A
+// number whose discard setting somebody left switched off is passed over if discard is wanted, and
+// used by preference if not, because switching it off takes the kernel some 15 ms. INTERNAL when no
+// device could be configured within a bounded number of tries.
 [[nodiscard]] absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options);
 
 // Makes an attached device refuse discard, as LoopOptions::discard = false does; OK if it does.
@@ -56,14 +56,14 @@ struct LoopDevice {
 [[nodiscard]] absl::StatusOr<Bytes> RefreshLoop(const LoopDevice& loop);
 
 // Detaches and waits until the device is really unbound; OK if it was not bound. Takes back
-// SetReadOnly, which would stick to the number. Discard switched off sticks too: such a number stays
-// idle for the next attachment of its kind until RetireIdleLoops.
-// FAILED_PRECONDITION when somebody still has the device open (it is then left attached).
+// SetReadOnly, which would stick to the number. Discard switched off sticks too: such a number
+// stays idle for the next attachment of its kind until RetireIdleLoops. FAILED_PRECONDITION when
+// somebody still has the device open (it is then left attached).
 [[nodiscard]] absl::Status DetachLoop(const LoopDevice& loop);
 
 // Removes the unbound numbers whose discard is switched off, whoever left them, so that no other
-// user of loop devices gets one. Best effort; some 45 ms of waiting each, so not for a request: to be
-// called at start, after a while without detachments, and at shutdown.
+// user of loop devices gets one. Best effort; some 45 ms of waiting each, so not for a request: to
+// be called at start, after a while without detachments, and at shutdown.
 void RetireIdleLoops();
 
 }  // namespace holdfast::os

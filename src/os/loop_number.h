@@ -17,10 +17,10 @@ namespace holdfast::os {
 // "/dev/loop3"
 [[nodiscard]] std::string LoopPath(int index);
 
-// Opens the node with open(2)'s `flags`, after making it if it is missing: a container with a /dev of
-// its own does not see the nodes that the kernel makes. Invalid with errno set when it cannot be
-// opened: ENOENT there is no such number, ENXIO it is being unbound or removed, EBUSY (O_EXCL) it is
-// mounted or claimed otherwise.
+// Opens the node with open(2)'s `flags`, after making it if it is missing: a container with a /dev
+// of its own does not see the nodes that the kernel makes. Invalid with errno set when it cannot be
+// opened: ENOENT there is no such number, ENXIO it is being unbound or removed, EBUSY (O_EXCL) it
+// is mounted or claimed otherwise.
 [[nodiscard]] UniqueFd OpenLoop(int index, int flags);
 
 // Every number there is, bound or not, in no order.
@@ -32,9 +32,9 @@ namespace holdfast::os {
 // True if the device takes discard requests, which punch holes into its image.
 [[nodiscard]] bool AcceptsDiscard(int index);
 
-// True if somebody has switched discard off on a number that could do it. Known only once the number
-// has been bound. Discard can then only be had back by removing the number (LOOP_CTL_REMOVE): the
-// kernel refuses to raise the limit again.
+// True if somebody has switched discard off on a number that could do it. Known only once the
+// number has been bound. Discard can then only be had back by removing the number
+// (LOOP_CTL_REMOVE): the kernel refuses to raise the limit again.
 [[nodiscard]] bool DiscardIsSwitchedOff(int index);
 
 // INTERNAL if the kernel refuses. Waits for the device's queue to freeze: some 15 ms, nothing if

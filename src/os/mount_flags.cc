@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/mount_flags.h"
 
-#include <libmount/libmount.h>
+#include <libmount.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -68,7 +68,6 @@ constexpr std::array kRefusals = {
     Refusal{"rtdev", kOtherDevice},
     Refusal{"errors=panic", kPanic},
     Refusal{"fatal_errors=panic", kPanic},
-    Refusal{"ro", "reading only is asked for by the access mode or by readonly"},
 };
 
 constexpr std::array<std::string_view, 3> kRefusedPrefixes = {"x-", "X-", "verity."};

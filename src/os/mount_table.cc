@@ -2,7 +2,7 @@
 #include "os/mount_table.h"
 
 #include <fcntl.h>
-#include <libmount/libmount.h>
+#include <libmount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 

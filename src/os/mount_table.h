@@ -16,7 +16,7 @@ struct MountEntry {
   int id = 0;              // unique while the mount exists; statx calls it stx_mnt_id
   int parent_id = 0;       // 0 for a mount whose parent is not in the table: the root
   std::string target;      // mount point, unescaped
-  std::string root;        // what of the filesystem is visible there; "/loop3" for a bound device node
+  std::string root;        // what of the filesystem is seen there; "/loop3" for a bound device node
   std::string filesystem;  // "ext4", "devtmpfs", ...
   std::string source;      // "/dev/loop3"
   // The block device behind it: mountinfo's number, or, where that is anonymous (btrfs), the number
@@ -28,10 +28,12 @@ struct MountEntry {
   std::string filesystem_options;     // options of the filesystem
 };
 
-// A snapshot of the mounts of this process's name space, in mount order. Immutable, so thread-safe.
+// A snapshot of the mounts of this process's name space, as mountinfo lists them. Immutable, so
+// thread-safe.
 class MountTable final {
  public:
-  // INTERNAL when mountinfo cannot be read or understood: a table that lacks a line is worse than none.
+  // INTERNAL when mountinfo cannot be read or understood: a table that lacks a line is worse than
+  // none.
   [[nodiscard]] static absl::StatusOr<MountTable> Read();
   // The same from text in mountinfo's format (proc(5)), for tests and tools.
   [[nodiscard]] static absl::StatusOr<MountTable> Parse(const std::string& mountinfo);

@@ -2,7 +2,7 @@
 #include "os/mounter.h"
 
 #include <fcntl.h>
-#include <libmount/libmount.h>
+#include <libmount.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 

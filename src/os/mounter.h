@@ -19,10 +19,10 @@ struct DeviceMount {
 };
 
 // Mounts a filesystem on the directory at `target` through libmount (no fstab, no utab, no mount
-// helpers, no path canonicalisation). Never falls back to read-only by itself: a read-write mount of
-// a write-protected device fails. INTERNAL with the kernel's reason where there is one;
-// INVALID_ARGUMENT when the filesystem refuses the flags (see AskFilesystemAboutFlags);
-// what TargetPath::OpenHandle says when there is no directory.
+// helpers, no path canonicalisation). Never falls back to read-only by itself: a read-write mount
+// of a write-protected device fails. INTERNAL with the kernel's reason where there is one;
+// INVALID_ARGUMENT when the filesystem refuses the flags (see AskFilesystemAboutFlags); what
+// TargetPath::OpenHandle says when there is no directory.
 [[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target);
 
 // Binds what is at `source` (a directory, or a device node) on what is at `target` (of the same
@@ -32,8 +32,8 @@ struct DeviceMount {
 [[nodiscard]] absl::Status BindMount(const std::string& source, const TargetPath& target,
                                      bool read_only, const std::vector<std::string>& flags);
 
-// Takes away the topmost mount at `target`. OK if there is none, or nothing at all. Never lazy, never
-// forced. FAILED_PRECONDITION when it is busy.
+// Takes away the topmost mount at `target`. OK if there is none, or nothing at all. Never lazy,
+// never forced. FAILED_PRECONDITION when it is busy.
 [[nodiscard]] absl::Status Unmount(const TargetPath& target);
 
 }  // namespace holdfast::os

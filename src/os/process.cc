@@ -18,6 +18,7 @@ extern "C" {
 #include <csignal>
 #include <string_view>
 
+#include "os/spawn_gate.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -91,6 +92,7 @@ absl::StatusOr<pid_t> Spawn(const std::string& program, std::vector<std::string>
   std::array<char*, 3> environment = {path.data(), locale.data(), nullptr};
   const SpawnSettings settings(output_fd);
   pid_t child = -1;
+  const auto claims = HoldBackClaims();
   const int error = ::posix_spawn(&child, program.c_str(), settings.actions(),
                                   settings.attributes(), arguments.data(), environment.data());
   if (error != 0) return OsError(error, fmt::format("cannot start program '{}'", program));

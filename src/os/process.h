@@ -7,8 +7,9 @@
 // atfork handlers, so it is safe in a process full of gRPC threads.
 //
 // Whatever else the program has started is killed with its group when it has ended (after 200 ms if
-// it still holds the output), so nothing goes on writing behind the caller's back. The one thing that
-// can outlast the deadline is a child that hangs in the kernel and cannot be killed: it is waited for.
+// it still holds the output), so nothing goes on writing behind the caller's back. The one thing
+// that can outlast the deadline is a child that hangs in the kernel and cannot be killed: it is
+// waited for.
 #pragma once
 
 #include <chrono>
@@ -27,12 +28,13 @@ struct CommandResult {
 
 // Runs argv[0] (a bare name is looked up in /usr/sbin, /usr/bin, /sbin, /bin) and waits for it.
 // FAILED_PRECONDITION when the program is not there (names the program), INTERNAL when it cannot be
-// started or when `deadline` passed and the group was killed. A non-zero exit is OK: read the result.
-// Thread-safe; waits on a pidfd, so it never reaps another's child.
+// started or when `deadline` passed and the group was killed. A non-zero exit is OK: read the
+// result. Thread-safe; waits on a pidfd, so it never reaps another's child.
 [[nodiscard]] absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
                                                        std::chrono::milliseconds deadline);
 
-// RunCommand, and a non-zero exit or a signal is INTERNAL with the program and the end of its output.
+// RunCommand, and a non-zero exit or a signal is INTERNAL with the program and the end of its
+// output.
 [[nodiscard]] absl::Status RunCommandOrFail(const std::vector<std::string>& argv,
                                             std::chrono::milliseconds deadline);
 

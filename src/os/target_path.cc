@@ -23,11 +23,12 @@ UniqueFd OpenWithoutSymlinks(int directory_fd, const std::string& path, unsigned
   open_how how{};
   how.flags = flags | O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_NO_SYMLINKS;
-  return UniqueFd(static_cast<int>(
-      ::syscall(SYS_openat2, directory_fd, path.c_str(), &how, sizeof(how))));
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, directory_fd, path.c_str(), &how, sizeof(how))));
 }
 
-// What is wrong with the text of `path`, which begins with "/" and ends in no "/"; empty if nothing.
+// What is wrong with the text of `path`, which begins with "/" and does not end in one; empty if
+// nothing is.
 std::string_view FindMalformedComponent(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);

@@ -18,8 +18,9 @@ namespace holdfast::os {
 class TargetPath final {
  public:
   // INVALID_ARGUMENT naming `field` when `path` is not absolute, is "/", has empty, "." or ".."
-  // components (one trailing slash is tolerated), a NUL or newline, is longer than the system allows,
-  // or runs through a symbolic link or a file. NOT_FOUND when the parent directory does not exist.
+  // components (one trailing slash is tolerated), a NUL or newline, is longer than the system
+  // allows, or runs through a symbolic link or a file. NOT_FOUND when the parent directory does not
+  // exist.
   [[nodiscard]] static absl::StatusOr<TargetPath> Open(const std::string& path,
                                                        const std::string& field);
 

@@ -13,14 +13,23 @@ constexpr std::chrono::seconds kRecountInterval{30};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(PoolInfo info, const SpacePolicy& policy,
+absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& config,
+                                                         const std::string& node_id,
                                                          int state_directory_fd) {
   ASSIGN_OR_RETURN(PoolDirectory directory,
-                   PoolDirectory::Open(info.name, info.location, state_directory_fd));
+                   PoolDirectory::Open({.name = config.name,
+                                        .path = config.location,
+                                        .accept_move = config.accept_move},
+                                       state_directory_fd));
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes.get()));
+  PoolInfo info{.name = config.name,
+                .kind = config.kind,
+                .location = config.location,
+                .node = node_id,
+                .default_filesystem = config.default_filesystem};
   return std::unique_ptr<FilePool>(
-      new FilePool(std::move(info), policy, std::move(directory), direct_io));
+      new FilePool(std::move(info), config.space, std::move(directory), direct_io));
 }
 
 absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
@@ -109,7 +118,11 @@ absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
   return Room{.total = space.total, .available = space.available};
 }
 
-// The meter must not outlive `pool`.
+// The meters must not outlive `pool`.
+Ledger::MeasureRoom FilePool::RoomMeter(const VerifiedPool& pool) {
+  return [this, &pool] { return MeasureRoom(pool); };
+}
+
 Ledger::MeasureAllocated FilePool::AllocationMeter(const VerifiedPool& pool) {
   return [&pool](const std::string& uuid) -> std::optional<Bytes> {
     const auto directory = os::OpenDirectoryAt(pool.volumes.get(), uuid);

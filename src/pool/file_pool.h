@@ -19,8 +19,8 @@ namespace holdfast::pool {
 class FilePool final : public Pool {
  public:
   // Opens the pool, making it on first use (see PoolDirectory::Open for the errors).
-  [[nodiscard]] static absl::StatusOr<std::unique_ptr<FilePool>> Open(PoolInfo info,
-                                                                      const SpacePolicy& policy,
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<FilePool>> Open(const PoolConfig& config,
+                                                                      const std::string& node_id,
                                                                       int state_directory_fd);
 
   [[nodiscard]] const PoolInfo& info() const override { return info_; }
@@ -57,6 +57,7 @@ class FilePool final : public Pool {
   // file_pool.cc
   absl::StatusOr<VolumeRecord> ReadRecord(const VerifiedPool& pool, const VolumeId& id);
   absl::StatusOr<Room> MeasureRoom(const VerifiedPool& pool);
+  Ledger::MeasureRoom RoomMeter(const VerifiedPool& pool);
   Ledger::MeasureAllocated AllocationMeter(const VerifiedPool& pool);
   Volume WithPool(Volume volume) const;
 
@@ -76,6 +77,8 @@ class FilePool final : public Pool {
   // file_pool_attach.cc
   absl::StatusOr<std::optional<os::LoopDevice>> FindLoopOf(int image_fd, const std::string& uuid);
   absl::Status DetachImage(int image_fd, const std::string& uuid);
+  absl::Status DetachUnreachable(const std::string& uuid);
+  absl::Status DetachUnused(const os::LoopDevice& loop, const std::string& uuid);
   void RememberLoop(const std::string& uuid, int index);
 
   // file_pool_recover.cc

@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "os/device_use.h"
 #include "os/file.h"
+#include "os/loop_by_path.h"
 #include "pool/file_pool.h"
 #include "pool/image_file.h"
 
@@ -72,14 +73,22 @@ absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const Volu
 }
 
 absl::Status FilePool::Detach(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  const auto directory = os::OpenDirectoryAt(pool.volumes.get(), id.uuid);
+  const auto pool = directory_.Verify();
+  if (!pool.ok()) return DetachUnreachable(id.uuid);
+  const auto directory = os::OpenDirectoryAt(pool->volumes.get(), id.uuid);
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   RETURN_IF_ERROR(directory.status());
   const auto image = OpenImage(directory->get());
   if (absl::IsNotFound(image.status())) return absl::OkStatus();
   RETURN_IF_ERROR(image.status());
   return DetachImage(image->get(), id.uuid);
+}
+
+// Teardown must not depend on the pool's disk being where it was.
+absl::Status FilePool::DetachUnreachable(const std::string& uuid) {
+  ASSIGN_OR_RETURN(const auto loop,
+                   os::FindLoopByPath(fmt::format("/volumes/{}/{}", uuid, kImageName)));
+  return loop ? DetachUnused(*loop, uuid) : absl::OkStatus();
 }
 
 absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
@@ -134,9 +143,12 @@ absl::StatusOr<std::optional<os::LoopDevice>> FilePool::FindLoopOf(int image_fd,
 
 absl::Status FilePool::DetachImage(int image_fd, const std::string& uuid) {
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image_fd, uuid));
-  if (!loop) return absl::OkStatus();
-  RETURN_IF_ERROR(os::RequireUnused(loop->block));
-  RETURN_IF_ERROR(os::DetachLoop(*loop));
+  return loop ? DetachUnused(*loop, uuid) : absl::OkStatus();
+}
+
+absl::Status FilePool::DetachUnused(const os::LoopDevice& loop, const std::string& uuid) {
+  RETURN_IF_ERROR(os::RequireUnused(loop.block));
+  RETURN_IF_ERROR(os::DetachLoop(loop));
   const std::lock_guard lock(mutex_);
   loop_hints_.erase(uuid);
   return absl::OkStatus();

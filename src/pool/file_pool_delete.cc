@@ -59,10 +59,10 @@ absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::strin
   }
   RETURN_IF_ERROR(EmptyTrash(pool, uuid));
   RETURN_IF_ERROR(MoveToTrash(pool, uuid));
-  RETURN_IF_ERROR(EmptyTrash(pool, uuid));
+  // In the trash it is no volume any more; its bytes count as used until they are unlinked.
   records_.Forget(uuid);
   ledger_.Remove(uuid);
-  return absl::OkStatus();
+  return EmptyTrash(pool, uuid);
 }
 
 // Only names that Holdfast makes are removed; anything else keeps the directory, and says so.

@@ -21,10 +21,9 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
   }
   if (present < required) {
     ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
-    ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
     ASSIGN_OR_RETURN(Ledger::Grant grant,
-                     ledger_.Reserve(id.uuid, record.volume.provisioning, target - present, room,
-                                     AllocationMeter(pool)));
+                     ledger_.Reserve(id.uuid, record.volume.provisioning, target - present,
+                                     RoomMeter(pool), AllocationMeter(pool)));
     record.grow_to_bytes = target;
     RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
     RETURN_IF_ERROR(FinishGrowth(pool, record));

@@ -34,42 +34,29 @@ Ledger::Grant::~Grant() {
 }
 
 absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provisioning provisioning,
-                                              Bytes increment, const Room& room,
-                                              const MeasureAllocated& measure) {
-  const auto try_promise = [&](bool counted) {
-    // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
-    const Bytes thin_debt = counted ? totals_.thin_debt : totals_.thin_promised;
-    if (increment > RoomLeft(provisioning, room, thin_debt)) return false;
-    const auto found = entries_.find(uuid);
-    Entry entry = found == entries_.end() ? Entry{.provisioning = provisioning} : found->second;
-    entry.promised += increment;
-    Change(uuid, entry);
-    return true;
-  };
+                                              Bytes increment, const MeasureRoom& measure_room,
+                                              const MeasureAllocated& measure_allocated) {
   {
     const std::lock_guard lock(mutex_);
-    if (try_promise(false)) return Grant(this, uuid, increment);
+    ASSIGN_OR_RETURN(const Room room, measure_room());
+    // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
+    if (increment <= RoomLeft(provisioning, room, totals_.thin_promised)) {
+      return Promise(uuid, provisioning, increment);
+    }
   }
-  Recount(measure);
+  Recount(measure_allocated);
   const std::lock_guard lock(mutex_);
-  if (try_promise(true)) return Grant(this, uuid, increment);
-  const Bytes left = std::max<Bytes>(0, RoomLeft(provisioning, room, totals_.thin_debt));
-  const double used = room.total == 0 ? 1.0
-                                      : static_cast<double>(room.total - room.available) /
-                                            static_cast<double>(room.total);
-  if (provisioning == Provisioning::kThin && used > policy_.watermark) {
-    return ResourceExhausted(
-        "no new thin promises while the filesystem is {:.0f} % full (watermark {:.0f} %)",
-        used * 100, policy_.watermark * 100);
-  }
-  return ResourceExhausted("{} more of {} space do not fit: {} can still be promised",
-                           FormatBytes(increment), ToString(provisioning), FormatBytes(left));
+  ASSIGN_OR_RETURN(const Room room, measure_room());
+  const Bytes left = RoomLeft(provisioning, room, totals_.thin_debt);
+  if (increment <= left) return Promise(uuid, provisioning, increment);
+  return Refusal(provisioning, increment, room, std::max<Bytes>(0, left));
 }
 
 void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes promised,
                  Bytes allocated) {
   const std::lock_guard lock(mutex_);
-  Change(uuid, Entry{provisioning, promised, allocated});
+  Change(uuid,
+         Entry{.provisioning = provisioning, .promised = promised, .allocated = allocated});
 }
 
 void Ledger::Remove(const std::string& uuid) {
@@ -78,16 +65,18 @@ void Ledger::Remove(const std::string& uuid) {
 }
 
 void Ledger::Recount(const MeasureAllocated& measure) {
-  std::vector<std::string> uuids;
+  std::vector<std::pair<std::string, std::uint64_t>> seen;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [uuid, entry] : entries_) uuids.push_back(uuid);
+    for (const auto& [uuid, entry] : entries_) seen.emplace_back(uuid, entry.change);
   }
-  for (const std::string& uuid : uuids) {
+  for (const auto& [uuid, change] : seen) {
     const std::optional<Bytes> allocated = measure(uuid);
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(uuid);
     if (!allocated || found == entries_.end()) continue;
+    // Measured before the entry was what it is now, or even another volume of the same name.
+    if (found->second.change != change) continue;
     Entry entry = found->second;
     entry.allocated = *allocated;
     Change(uuid, entry);
@@ -110,6 +99,30 @@ Bytes Ledger::ReserveOf(const Room& room) const {
 }
 
 // Requires mutex_.
+Ledger::Grant Ledger::Promise(const std::string& uuid, Provisioning provisioning,
+                              Bytes increment) {
+  const auto found = entries_.find(uuid);
+  Entry entry = found == entries_.end() ? Entry{.provisioning = provisioning} : found->second;
+  entry.promised += increment;
+  Change(uuid, entry);
+  return Grant(this, uuid, increment);
+}
+
+absl::Status Ledger::Refusal(Provisioning provisioning, Bytes increment, const Room& room,
+                             Bytes left) const {
+  const double used = room.total == 0 ? 1.0
+                                      : static_cast<double>(room.total - room.available) /
+                                            static_cast<double>(room.total);
+  if (provisioning == Provisioning::kThin && used > policy_.watermark) {
+    return ResourceExhausted(
+        "no new thin promises while the filesystem is {:.0f} % full (watermark {:.0f} %)",
+        used * 100, policy_.watermark * 100);
+  }
+  return ResourceExhausted("{} more of {} space do not fit: {} can still be promised",
+                           FormatBytes(increment), ToString(provisioning), FormatBytes(left));
+}
+
+// Requires mutex_.
 void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) {
   const auto found = entries_.find(uuid);
   if (found != entries_.end()) {
@@ -118,7 +131,7 @@ void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) 
   }
   if (!entry) return;
   Account(*entry, +1);
-  entries_.emplace(uuid, *entry);
+  entries_.emplace(uuid, *entry).first->second.change = ++changes_;
 }
 
 // Requires mutex_.

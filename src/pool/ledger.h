@@ -2,6 +2,7 @@
 // What a pool has promised, and whether it can promise more. Pure arithmetic under one short lock.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -30,6 +31,9 @@ class Ledger final {
  public:
   // Tells how many bytes a volume has allocated; nothing if it cannot be known now.
   using MeasureAllocated = std::function<std::optional<Bytes>(const std::string& uuid)>;
+  // Reads the filesystem's room now. Short: it is called with the lock held, because a figure that is
+  // older than the promises it is compared with would count the same bytes twice.
+  using MeasureRoom = std::function<absl::StatusOr<Room>()>;
 
   explicit Ledger(const SpacePolicy& policy) : policy_(policy) {}
 
@@ -51,11 +55,12 @@ class Ledger final {
     Bytes increment_;
   };
 
-  // Promises `increment` more bytes to the volume. RESOURCE_EXHAUSTED otherwise, with the figures.
-  // `measure` is asked about every volume, without the lock held, before anything is refused.
+  // Promises `increment` more bytes to the volume. RESOURCE_EXHAUSTED otherwise, with the figures;
+  // what `measure_room` says if it fails. `measure_allocated` is asked about every volume, without
+  // the lock held, before anything is refused.
   [[nodiscard]] absl::StatusOr<Grant> Reserve(const std::string& uuid, Provisioning provisioning,
-                                              Bytes increment, const Room& room,
-                                              const MeasureAllocated& measure);
+                                              Bytes increment, const MeasureRoom& measure_room,
+                                              const MeasureAllocated& measure_allocated);
 
   // States what is true of a volume now: at start, and when its allocation is done.
   void Set(const std::string& uuid, Provisioning provisioning, Bytes promised, Bytes allocated);
@@ -76,6 +81,7 @@ class Ledger final {
     Provisioning provisioning = Provisioning::kThick;
     Bytes promised = 0;
     Bytes allocated = 0;
+    std::uint64_t change = 0;  // the number of the last Change
   };
   struct Totals {
     Bytes thick_promised = 0;
@@ -84,6 +90,9 @@ class Ledger final {
     Bytes thin_debt = 0;
   };
 
+  Grant Promise(const std::string& uuid, Provisioning provisioning, Bytes increment);
+  [[nodiscard]] absl::Status Refusal(Provisioning provisioning, Bytes increment, const Room& room,
+                                     Bytes left) const;
   void Change(const std::string& uuid, const std::optional<Entry>& entry);
   void Account(const Entry& entry, int sign);
   [[nodiscard]] Bytes RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_debt) const;
@@ -92,6 +101,7 @@ class Ledger final {
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // by uuid; guarded by mutex_
   Totals totals_;                         // sums over entries_; guarded by mutex_
+  std::uint64_t changes_ = 0;             // guarded by mutex_
 };
 
 }  // namespace holdfast::pool

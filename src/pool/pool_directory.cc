@@ -72,6 +72,15 @@ absl::Status RequireUsable(int root_fd, const std::string& path, const std::stri
   return absl::OkStatus();
 }
 
+absl::StatusOr<Marker> WriteMarker(int root_fd, const std::string& pool_id,
+                                   const std::string& filesystem) {
+  const std::string text = EncodeChecked(
+      json{{"pool_id", pool_id}, {"filesystem", filesystem}, {"created_at", NowRfc3339()}},
+      kSchemaVersion);
+  RETURN_IF_ERROR(os::WriteFileDurably(root_fd, kMarker, text));
+  return DecodeMarker(text);
+}
+
 // The caller holds the lock and has seen that the directory is usable.
 absl::StatusOr<Marker> ReadOrWriteMarker(int root_fd, const std::string& path) {
   const auto text = os::ReadFileAt(root_fd, kMarker);
@@ -83,26 +92,21 @@ absl::StatusOr<Marker> ReadOrWriteMarker(int root_fd, const std::string& path) {
     return OsError(errno, fmt::format("restrict pool directory '{}' to its owner", path));
   }
   ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
-  const std::string marker = EncodeChecked(
-      json{{"pool_id", RandomUuid()}, {"filesystem", filesystem}, {"created_at", NowRfc3339()}},
-      kSchemaVersion);
-  RETURN_IF_ERROR(os::WriteFileDurably(root_fd, kMarker, marker));
-  return DecodeMarker(marker);
+  return WriteMarker(root_fd, RandomUuid(), filesystem);
 }
 
-absl::Status RequireSameFilesystem(int root_fd, const std::string& path, const Marker& marker) {
-  ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
-  if (filesystem == marker.filesystem) return absl::OkStatus();
+absl::Status WrongFilesystem(const std::string& path, const Marker& marker,
+                             const std::string& filesystem) {
   return FailedPrecondition(
-      "pool marker in '{}' was written on filesystem {}, but this is {}: if the pool was copied here "
-      "on purpose, see 'moving a pool' in docs/operations.md",
+      "pool marker in '{}' was written on filesystem {}, but this is {}: if the pool was moved here "
+      "on purpose, start once with --accept-moved-pool",
       path, marker.filesystem, filesystem);
 }
 
 }  // namespace
 
-absl::StatusOr<PoolDirectory> PoolDirectory::Open(const std::string& name, const std::string& path,
-                                                  int state_directory_fd) {
+absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int state_directory_fd) {
+  const auto& [name, path, accept_move] = options;
   RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPools, kPrivate));
   ASSIGN_OR_RETURN(const os::UniqueFd known_pools,
                    os::OpenDirectoryAt(state_directory_fd, kKnownPools));
@@ -115,12 +119,16 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const std::string& name, const
   const os::UniqueFd root = *std::move(opened);
   RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id));
   ASSIGN_OR_RETURN(os::UniqueFd lock, os::LockFileAt(root.get(), kLock));
-  ASSIGN_OR_RETURN(const Marker marker, ReadOrWriteMarker(root.get(), path));
+  ASSIGN_OR_RETURN(Marker marker, ReadOrWriteMarker(root.get(), path));
   if (!known_id.empty() && known_id != marker.pool_id) {
     return FailedPrecondition("directory '{}' carries pool {}, but pool '{}' is {}: wrong disk?",
                               path, marker.pool_id, name, known_id);
   }
-  RETURN_IF_ERROR(RequireSameFilesystem(root.get(), path, marker));
+  ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root.get()));
+  if (filesystem != marker.filesystem) {
+    if (!accept_move) return WrongFilesystem(path, marker, filesystem);
+    ASSIGN_OR_RETURN(marker, WriteMarker(root.get(), marker.pool_id, filesystem));
+  }
   RETURN_IF_ERROR(os::MakeDirectoryAt(root.get(), kVolumes, kPrivate));
   RETURN_IF_ERROR(os::MakeDirectoryAt(root.get(), kTrash, kPrivate));
   RETURN_IF_ERROR(os::Sync(root.get(), path));

@@ -28,13 +28,18 @@ struct VerifiedPool {
 // Immutable after Open, so thread-safe.
 class PoolDirectory final {
  public:
+  struct Options {
+    std::string name;  // of the pool
+    std::string path;
+    bool accept_move = false;  // take a marker written on another filesystem, and rewrite it
+  };
+
   // Opens the pool at `path`, or makes a new one there if the directory is empty (lost+found does
-  // not count) and `state_directory_fd` knows of no pool called `name`. The pool's id is remembered
+  // not count) and `state_directory_fd` knows of no pool of that name. The pool's id is remembered
   // in the state directory, which is how an unmounted disk is told from first use.
   // FAILED_PRECONDITION: marker missing, or of another pool, or on another filesystem than it was
   // written on; directory missing, or not empty; or served by another process.
-  [[nodiscard]] static absl::StatusOr<PoolDirectory> Open(const std::string& name,
-                                                          const std::string& path,
+  [[nodiscard]] static absl::StatusOr<PoolDirectory> Open(const Options& options,
                                                           int state_directory_fd);
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -16,7 +16,8 @@ constexpr int kSchemaVersion = 1;
 constexpr int kPrivate = 0700;
 
 // Volume ids that Holdfast made are safe names; any other id was never staged.
-std::string FileName(const VolumeId& id) { return fmt::format("{}.json", id.ToString()); }
+constexpr std::string_view kSuffix = ".json";
+std::string FileName(const VolumeId& id) { return fmt::format("{}{}", id.ToString(), kSuffix); }
 
 absl::StatusOr<std::string> ReadBootId() {
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory("/proc/sys/kernel/random"));
@@ -36,6 +37,7 @@ json ToJson(const StageRecord& record) {
           {"staging_path", record.staging_path},
           {"access_mode", ToString(record.access_mode)},
           {"mount_flags", record.mount_flags},
+          {"growing", record.growing},
           {"publications", std::move(publications)}};
 }
 
@@ -44,6 +46,7 @@ absl::StatusOr<StageRecord> FromJson(const json& object) {
   object.at("volume_id").get_to(record.volume_id);
   object.at("staging_path").get_to(record.staging_path);
   object.at("mount_flags").get_to(record.mount_flags);
+  object.at("growing").get_to(record.growing);
   ASSIGN_OR_RETURN(record.access_mode,
                    ParseAccessMode(object.at("access_mode").get<std::string>()));
   for (const auto& [target, entry] : object.at("publications").items()) {
@@ -81,6 +84,18 @@ absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const
   } catch (const json::exception&) {
   }
   return none;
+}
+
+std::vector<StageRecord> StageStore::List() const {
+  std::vector<StageRecord> records;
+  const auto names = os::ListDirectory(directory_.get());
+  if (!names.ok()) return records;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kSuffix)) continue;
+    auto record = Find(name.substr(0, name.size() - kSuffix.size()));
+    if (record.ok()) records.push_back(*std::move(record));
+  }
+  return records;
 }
 
 absl::Status StageStore::Write(const StageRecord& record) const {

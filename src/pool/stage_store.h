@@ -29,6 +29,7 @@ struct StageRecord {
   std::string staging_path;
   AccessMode access_mode = AccessMode::kSingleNodeWriter;
   std::vector<std::string> mount_flags;
+  bool growing = false;  // its filesystem is being grown, or a kill interrupted that
   std::map<std::string, Publication> publications;  // by target path
 };
 
@@ -41,6 +42,9 @@ class StageStore final {
   // The record of a volume staged since the last boot. NOT_FOUND if there is none, also when its
   // file is damaged: the mount table then has to do.
   [[nodiscard]] absl::StatusOr<StageRecord> Find(const std::string& volume_id) const;
+
+  // All records since the last boot, except damaged ones.
+  [[nodiscard]] std::vector<StageRecord> List() const;
 
   [[nodiscard]] absl::Status Write(const StageRecord& record) const;
 

@@ -15,7 +15,9 @@
 #include "fs/filesystem.h"
 #include "identity/service.h"
 #include "node/service.h"
+#include "node/staged_growth.h"
 #include "os/file.h"
+#include "os/loop_device.h"
 #include "pool/file_pool.h"
 #include "server/admin_service.h"
 #include "server/socket.h"
@@ -85,13 +87,8 @@ absl::Status OpenPools(const Config& config, int state_directory_fd, pool::Pools
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
                              pool.default_filesystem);
     }
-    pool::PoolInfo info{.name = pool.name,
-                        .kind = pool.kind,
-                        .location = pool.location,
-                        .node = config.node_id,
-                        .default_filesystem = pool.default_filesystem};
     ASSIGN_OR_RETURN(auto opened,
-                     pool::FilePool::Open(std::move(info), pool.space, state_directory_fd));
+                     pool::FilePool::Open(pool, config.node_id, state_directory_fd));
     RETURN_IF_ERROR(pools.Add(std::move(opened)));
   }
   return absl::OkStatus();
@@ -128,6 +125,7 @@ absl::Status Serve(const Config& config) {
   const SignalWaiter signals;
   // Few large arenas instead of one per thread: calls come and go on many threads.
   mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // fixed, or one large buffer would make all stay for ever
   ::umask(0077);
   ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
   ASSIGN_OR_RETURN(const os::UniqueFd lock, os::LockFileAt(state.get(), "lock"));
@@ -141,10 +139,13 @@ absl::Status Serve(const Config& config) {
   LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
           config.node_id);
   RETURN_IF_ERROR(RecoverPools(parts.pools));
+  if (config.role != Role::kController) node::ThawInterruptedGrowth(parts.stages);
   parts.calls.SetReady();
   LogInfo("ready");
+  os::RetireIdleLoops();  // those that a killed process left
   LogInfo("signal {}: finishing what is running", signals.Wait());
   server->Shutdown(std::chrono::system_clock::now() + kDrainTime);
+  os::RetireIdleLoops();
   LogInfo("stopped");
   return absl::OkStatus();
 }

@@ -10,17 +10,17 @@
 
 #include "os/file.h"
 #include "support/loop_image.h"
-#include "support/temporary_directory.h"
+#include "support/temp_directory.h"
 
 namespace holdfast::os {
 namespace {
 
 using test::AttachedLoop;
 using test::ImageFile;
-using test::TemporaryDirectory;
+using test::TempDirectory;
 
 TEST_CASE("InspectBlockDevice tells number, size and write protection") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), 8 * kMiB);
   const AttachedLoop loop(image.fd());
   const auto device = InspectBlockDevice(loop->block.path);
@@ -34,7 +34,7 @@ TEST_CASE("InspectBlockDevice tells number, size and write protection") {
 }
 
 TEST_CASE("InspectBlockDevice refuses what is no block device") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   REQUIRE(ReplaceFile(directory.fd(), "file", "").ok());
   CHECK(InspectBlockDevice(directory.path("none")).status().code() == absl::StatusCode::kNotFound);
   for (const std::string& path : {directory.path("file"), directory.path(), {"/dev/null"}}) {
@@ -46,11 +46,11 @@ TEST_CASE("InspectBlockDevice refuses what is no block device") {
 }
 
 TEST_CASE("a single byte in the first or the last MiB is seen") {
-  const TemporaryDirectory directory;
-  // With a size that is no multiple of 4096, of one sector only, and larger than both parts.
+  const TempDirectory directory;
+  // Of one sector only, with head and tail overlapping, and with something between them.
   const auto size = GENERATE(values<Bytes>({512, kMiB, kMiB + 512, 3 * kMiB, 8 * kMiB}));
   const auto sector_size = GENERATE(values<std::uint32_t>({512, 4096}));
-  if (size % sector_size != 0) return;
+  if (size % sector_size != 0) return;  // no such device
   CAPTURE(size, sector_size);
   const ImageFile image(directory.path("image"), size);
   const auto check = [&] {
@@ -76,7 +76,7 @@ TEST_CASE("a single byte in the first or the last MiB is seen") {
 }
 
 TEST_CASE("what cannot be read is an error, never zero") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), 8 * kMiB);
   const AttachedLoop loop(image.fd());
   SECTION("the end is missing") {
@@ -104,7 +104,7 @@ TEST_CASE("what cannot be read is an error, never zero") {
 }
 
 TEST_CASE("SetReadOnly makes the device itself refuse writes, and allows them again") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), 8 * kMiB);
   const AttachedLoop loop(image.fd());
   const auto write_byte = [&] {
@@ -120,7 +120,7 @@ TEST_CASE("SetReadOnly makes the device itself refuse writes, and allows them ag
 }
 
 TEST_CASE("FlushBlockDevice brings buffered writes to the image") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), 8 * kMiB);
   const AttachedLoop loop(image.fd());
   // Held open, because the last close would flush by itself.

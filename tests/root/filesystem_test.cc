@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "core/volume_id.h"
 #include "fs/ext_superblock.h"
 #include "fs/probe.h"
 #include "os/capabilities.h"
@@ -19,9 +20,8 @@ namespace {
 
 using test::AttachedLoop;
 using test::ImageFile;
-using test::TemporaryDirectory;
+using test::TempDirectory;
 
-constexpr char kUuid[] = "5f0c63d4-7c1a-4b1e-9d1f-2a9c61b3e003";
 constexpr Bytes kPage = 4 * kKiB;
 
 // A volume as the rest of the driver would handle it: an image, its device, a mount point.
@@ -38,7 +38,8 @@ class Volume final {
   Volume& operator=(const Volume&) = delete;
   ~Volume() { Unmount(); }
 
-  void Make(const FormatOptions& options = {.uuid = kUuid, .extra = {}}) {
+  void Make(FormatOptions options = {.uuid = "", .extra = {}}) {
+    options.uuid = uuid_;
     const absl::Status made = filesystem_->Make(device_, options);
     INFO(made);
     REQUIRE(made.ok());
@@ -94,16 +95,19 @@ class Volume final {
   }
 
   [[nodiscard]] std::string path() const { return directory_.path("mount"); }
+  [[nodiscard]] const std::string& uuid() const { return uuid_; }
   [[nodiscard]] const Filesystem& filesystem() const { return *filesystem_; }
   [[nodiscard]] const os::BlockDevice& device() const { return device_; }
   [[nodiscard]] const ImageFile& image() const { return image_; }
 
  private:
-  TemporaryDirectory directory_;
+  TempDirectory directory_;
   const Filesystem* filesystem_;
   ImageFile image_;
   AttachedLoop loop_;
   os::BlockDevice device_;
+  // Each its own: mkfs.btrfs looks for the UUID on every device, also on recently detached ones.
+  std::string uuid_ = RandomUuid();
 };
 
 unsigned LittleEndian16(const std::string& bytes) {
@@ -147,8 +151,8 @@ TEST_CASE("the smallest device is formatted, mounted and written") {
   const bool keep_allocation = GENERATE(true, false);
   CAPTURE(type, keep_allocation);
   Volume volume(type, FindFilesystem(type)->min_size());
-  volume.Make({.uuid = kUuid, .keep_allocation = keep_allocation, .extra = {}});
-  CHECK(RequireFilesystem(volume.device(), type, kUuid).ok());
+  volume.Make({.uuid = "", .keep_allocation = keep_allocation, .extra = {}});
+  CHECK(RequireFilesystem(volume.device(), type, volume.uuid()).ok());
   CHECK(volume.filesystem().PrepareMount(volume.device()).ok());
   volume.Mount();
   WriteFile(volume.path() + "/file", "content");
@@ -175,19 +179,19 @@ TEST_CASE("formatting a thick volume keeps every block") {
   REQUIRE(::fallocate(volume.image().fd(), 0, 0, size) == 0);
   REQUIRE(volume.image().AllocatedBytes() >= size);
   SECTION("as asked") {
-    volume.Make({.uuid = kUuid, .keep_allocation = true, .extra = {}});
+    volume.Make({.uuid = "", .keep_allocation = true, .extra = {}});
     CHECK(volume.image().AllocatedBytes() >= size);
   }
   SECTION("also with the user's own options") {
     const std::string text = type.starts_with("ext") ? "-E stride=4" : "-s 4096";
     const auto extra = volume.filesystem().ParseMkfsOptions(type == "xfs" ? "-m rmapbt=1" : text);
     REQUIRE(extra.ok());
-    volume.Make({.uuid = kUuid, .keep_allocation = true, .extra = *extra});
-    CHECK(RequireFilesystem(volume.device(), type, kUuid).ok());
+    volume.Make({.uuid = "", .keep_allocation = true, .extra = *extra});
+    CHECK(RequireFilesystem(volume.device(), type, volume.uuid()).ok());
     CHECK(volume.image().AllocatedBytes() >= size);
   }
   SECTION("and a thin one gives blocks back, so the check can fail") {
-    volume.Make({.uuid = kUuid, .keep_allocation = false, .extra = {}});
+    volume.Make({.uuid = "", .keep_allocation = false, .extra = {}});
     CHECK(volume.image().AllocatedBytes() < size / 2);
   }
 }
@@ -196,7 +200,7 @@ TEST_CASE("the user's mkfs options win over the defaults") {
   Volume volume("ext4", 64 * kMiB);
   const auto extra = volume.filesystem().ParseMkfsOptions("-b 1024 -E stride=4 -m 5");
   REQUIRE(extra.ok());
-  volume.Make({.uuid = kUuid, .extra = *extra});
+  volume.Make({.uuid = "", .extra = *extra});
   CHECK(LittleEndian16(volume.ReadDevice(1024 + 0x18, 2)) == 0);           // blocks of 1 KiB
   CHECK(LittleEndian16(volume.ReadDevice(1024 + 0x164, 2)) == 4);          // stride
   CHECK(LittleEndian16(volume.ReadDevice(1024 + 0x08, 2)) == 65536 / 20);  // reserved blocks
@@ -226,14 +230,14 @@ TEST_CASE("mkfs takes every option that is allowed") {
   const auto extra = volume.filesystem().ParseMkfsOptions(text);
   CAPTURE(extra.status());
   REQUIRE(extra.ok());
-  volume.Make({.uuid = kUuid, .extra = *extra});
-  CHECK(RequireFilesystem(volume.device(), type, kUuid).ok());
+  volume.Make({.uuid = "", .extra = *extra});
+  CHECK(RequireFilesystem(volume.device(), type, volume.uuid()).ok());
 }
 
 TEST_CASE("a failing mkfs is reported with its words") {
   Volume volume("xfs", 64 * kMiB);
   const absl::Status status =
-      volume.filesystem().Make(volume.device(), {.uuid = kUuid, .extra = {}});
+      volume.filesystem().Make(volume.device(), {.uuid = volume.uuid(), .extra = {}});
   CHECK(status.code() == absl::StatusCode::kInternal);
   CHECK_THAT(MessageOf(status), Catch::Contains("mkfs.xfs") && Catch::Contains("300MB"));
 }
@@ -241,9 +245,9 @@ TEST_CASE("a failing mkfs is reported with its words") {
 TEST_CASE("xfs and btrfs are not made over another filesystem") {
   const std::string type = GENERATE("xfs", "btrfs");
   Volume volume(type, 320 * kMiB);
-  REQUIRE(FindFilesystem("ext4")->Make(volume.device(), {.uuid = kUuid, .extra = {}}).ok());
-  CHECK_FALSE(volume.filesystem().Make(volume.device(), {.uuid = kUuid, .extra = {}}).ok());
-  CHECK(RequireFilesystem(volume.device(), "ext4", kUuid).ok());
+  REQUIRE(FindFilesystem("ext4")->Make(volume.device(), {.uuid = volume.uuid(), .extra = {}}).ok());
+  CHECK_FALSE(volume.filesystem().Make(volume.device(), {.uuid = volume.uuid(), .extra = {}}).ok());
+  CHECK(RequireFilesystem(volume.device(), "ext4", volume.uuid()).ok());
 }
 
 // One enlargement: grown before the mount or while mounted, then CanGrow says no and the data is

@@ -15,13 +15,13 @@
 #include "os/capabilities.h"
 #include "os/file.h"
 #include "support/loop_image.h"
-#include "support/temporary_directory.h"
+#include "support/temp_directory.h"
 
 namespace holdfast::os {
 namespace {
 
 using test::MountedFilesystem;
-using test::TemporaryDirectory;
+using test::TempDirectory;
 
 struct Kind {
   std::string type;
@@ -75,7 +75,7 @@ TEST_CASE("a filesystem's identity is its own and survives a remount on another 
 }
 
 TEST_CASE("a filesystem without an identity is known by its type") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   REQUIRE(::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=1m,nr_inodes=16") == 0);
   {
     const auto root = OpenDirectory(directory.path());

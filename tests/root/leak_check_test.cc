@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <csignal>
 #include <mutex>
 #include <string>
@@ -20,8 +21,10 @@
 namespace holdfast::test {
 namespace {
 
+constexpr std::chrono::milliseconds kNow{0};
+
 void RequireOneLeak(const Resources& before, const std::string& beginning) {
-  const std::vector<std::string> leaks = FindLeaks(before);
+  const std::vector<std::string> leaks = FindLeaks(before, kNow);
   CAPTURE(leaks);
   REQUIRE(leaks.size() == 1);
   CHECK(leaks.front().starts_with(beginning));
@@ -29,7 +32,7 @@ void RequireOneLeak(const Resources& before, const std::string& beginning) {
 
 TEST_CASE("nothing leaked is nothing found") {
   const TempDirectory directory;
-  CHECK(FindLeaks(ListResources()).empty());
+  CHECK(FindLeaks(ListResources(), kNow).empty());
 }
 
 TEST_CASE("a leaked descriptor is found") {
@@ -77,7 +80,7 @@ TEST_CASE("a leaked thread is found") {
   std::mutex mutex;
   mutex.lock();
   std::thread leak([&mutex] { const std::lock_guard wait(mutex); });
-  const std::vector<std::string> leaks = FindLeaks(before);
+  const std::vector<std::string> leaks = FindLeaks(before, kNow);
   mutex.unlock();
   leak.join();
   REQUIRE(leaks.size() == 1);
@@ -87,8 +90,8 @@ TEST_CASE("a leaked thread is found") {
 TEST_CASE("a directory that is left behind is found") {
   const Resources before = ListResources();
   const TempDirectory leak;
-  CHECK_FALSE(FindLeaks(before).empty());
-  CHECK(FindLeaks(before).back().starts_with("file '" + leak.path()));
+  CHECK_FALSE(FindLeaks(before, kNow).empty());
+  CHECK(FindLeaks(before, kNow).back().starts_with("file '" + leak.path()));
 }
 
 }  // namespace

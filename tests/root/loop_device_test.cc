@@ -12,35 +12,30 @@
 
 #include <catch2/catch.hpp>
 #include <cstdint>
-#include <cstdio>
-#include <fstream>
+#include <filesystem>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "os/file.h"
 #include "support/loop_image.h"
-#include "support/temporary_directory.h"
+#include "support/temp_directory.h"
 
 namespace holdfast::os {
 namespace {
 
 using test::AttachedLoop;
 using test::ImageFile;
+using test::Losetup;
+using test::LosetupDetach;
 using test::MountedFilesystem;
-using test::TemporaryDirectory;
+using test::OpenNode;
+using test::SysfsText;
+using test::TempDirectory;
 
 constexpr Bytes kSize = 64 * kMiB;
-
-std::string SysfsText(int index, const std::string& name) {
-  std::string text;
-  std::ifstream(fmt::format("/sys/block/loop{}/{}", index, name)) >> text;
-  return text;
-}
-
-bool NumberExists(int index) {
-  return ::access(fmt::format("/sys/block/loop{}", index).c_str(), F_OK) == 0;
-}
 
 // What FindLoop found: the index, or -1 for nothing.
 int FoundIndex(int image_fd, int hint = -1) {
@@ -50,42 +45,8 @@ int FoundIndex(int image_fd, int hint = -1) {
   return found->has_value() ? (*found)->index : -1;
 }
 
-UniqueFd OpenNode(const LoopDevice& loop, int flags) {
-  UniqueFd node(::open(loop.block.path.c_str(), flags | O_CLOEXEC));
-  REQUIRE(node.valid());
-  return node;
-}
-
-bool Discard(const LoopDevice& loop) {
-  const UniqueFd node = OpenNode(loop, O_RDWR);
-  std::uint64_t range[2] = {0, static_cast<std::uint64_t>(loop.block.size)};
-  return ::ioctl(node.get(), BLKDISCARD, range) == 0;
-}
-
-bool PunchHole(const LoopDevice& loop) {
-  const UniqueFd node = OpenNode(loop, O_RDWR);
-  return ::fallocate(node.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kMiB) == 0;
-}
-
-// Attaches without AttachLoop, as an operator would.
-LoopDevice Losetup(std::vector<std::string> options, const ImageFile& image) {
-  options.insert(options.begin(), {"losetup", "--find", "--show"});
-  options.push_back(image.path());
-  const auto result = RunCommand(options, std::chrono::seconds(30));
-  REQUIRE(result.ok());
-  REQUIRE(result->exit_code == 0);
-  LoopDevice loop;
-  REQUIRE(std::sscanf(result->output.c_str(), "/dev/loop%d", &loop.index) == 1);
-  loop.block = *InspectBlockDevice(fmt::format("/dev/loop{}", loop.index));
-  return loop;
-}
-
-void LosetupDetach(const LoopDevice& loop) {
-  REQUIRE(RunCommandOrFail({"losetup", "--detach", loop.block.path}, std::chrono::seconds(30)).ok());
-}
-
 TEST_CASE("an image is attached, found again and detached") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   CHECK(FoundIndex(image.fd()) == -1);
 
@@ -118,14 +79,14 @@ TEST_CASE("an image is attached, found again and detached") {
 }
 
 TEST_CASE("a search leaves no lease on the image") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   REQUIRE(FoundIndex(image.fd()) == -1);
   CHECK(::fcntl(image.fd(), F_GETLEASE) == F_UNLCK);
 }
 
 TEST_CASE("an image is found under another name and after it was unlinked") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const AttachedLoop loop(image.fd());
   REQUIRE(::linkat(directory.fd(), "image", directory.fd(), "alias", 0) == 0);
@@ -137,7 +98,7 @@ TEST_CASE("an image is found under another name and after it was unlinked") {
 }
 
 TEST_CASE("each of several images has its own device") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile first(directory.path("first"), kSize);
   const ImageFile second(directory.path("second"), 2 * kSize);
   const ImageFile third(directory.path("third"), kSize);
@@ -167,7 +128,7 @@ TEST_CASE("images on every kind of host filesystem are found") {
 }
 
 TEST_CASE("an image that is attached twice or in part is refused") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   SECTION("twice") {
     const AttachedLoop first(image.fd());
@@ -190,7 +151,7 @@ TEST_CASE("an image that is attached twice or in part is refused") {
 }
 
 TEST_CASE("a read-only attachment refuses writes and is found from a read-only descriptor") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const UniqueFd reader = image.Open(O_RDONLY);
   const AttachedLoop loop(reader.get(), {.read_only = true});
@@ -204,7 +165,7 @@ TEST_CASE("a read-only attachment refuses writes and is found from a read-only d
 }
 
 TEST_CASE("an image that is open for reading only is not attached for writing by accident") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const AttachedLoop loop(image.Open(O_RDWR).get());
   CHECK_FALSE(loop->block.read_only);
@@ -212,7 +173,7 @@ TEST_CASE("an image that is open for reading only is not attached for writing by
 }
 
 TEST_CASE("sector size and direct I/O are as asked") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const auto sector_size = GENERATE(values<std::uint32_t>({512, 4096}));
   const auto direct_io = GENERATE(false, true);
@@ -236,95 +197,8 @@ TEST_CASE("direct I/O in smaller units than the host's device falls back to buff
   }
 }
 
-TEST_CASE("without discard nothing punches holes, and the number is used again or retired") {
-  const TemporaryDirectory directory;
-  const ImageFile image(directory.path("image"), kSize);
-  REQUIRE(::fallocate(image.fd(), 0, 0, kSize) == 0);
-  AttachedLoop loop(image.fd(), {.discard = false});
-  CHECK_FALSE(loop->discard);
-  CHECK_FALSE((*FindLoop(image.fd()))->discard);
-  CHECK_FALSE(Discard(loop.get()));
-  CHECK_FALSE(PunchHole(loop.get()));
-  CHECK(image.AllocatedBytes() >= kSize);
-  const LoopDevice detached = loop.Release();
-  REQUIRE(DetachLoop(detached).ok());
-  {
-    const AttachedLoop with_discard(image.fd());
-    CHECK(with_discard->index != detached.index);
-    CHECK(Discard(with_discard.get()));
-  }
-  {
-    const AttachedLoop again(image.fd(), {.discard = false});
-    CHECK(again->index == detached.index);
-    CHECK_FALSE(Discard(again.get()));
-    RetireIdleLoops();
-    CHECK(FoundIndex(image.fd()) == detached.index);  // not idle, not removed
-  }
-  RetireIdleLoops();
-  CHECK_FALSE(NumberExists(detached.index));
-  const AttachedLoop after(image.fd(), {.discard = false});  // the remembered number is gone
-  CHECK_FALSE(Discard(after.get()));
-}
-
-TEST_CASE("with discard the image gives space back, and the number stays") {
-  const TemporaryDirectory directory;
-  const ImageFile image(directory.path("image"), kSize);
-  REQUIRE(::fallocate(image.fd(), 0, 0, kSize) == 0);
-  AttachedLoop loop(image.fd(), {.discard = true});
-  CHECK(loop->discard);
-  CHECK((*FindLoop(image.fd()))->discard);
-  CHECK(PunchHole(loop.get()));
-  CHECK(Discard(loop.get()));
-  CHECK(image.AllocatedBytes() < kMiB);
-  const LoopDevice detached = loop.Release();
-  REQUIRE(DetachLoop(detached).ok());
-  RetireIdleLoops();
-  CHECK(NumberExists(detached.index));
-}
-
-TEST_CASE("settings that somebody left on a number do not reach the image") {
-  const TemporaryDirectory directory;
-  const ImageFile image(directory.path("image"), kSize);
-  const LoopDevice spoiled = Losetup({}, image);
-  const bool write_protect = GENERATE(false, true);
-  if (write_protect) {
-    REQUIRE(SetReadOnly(spoiled.block, true).ok());
-  } else {
-    std::ofstream(fmt::format("/sys/block/loop{}/queue/discard_max_bytes", spoiled.index)) << 0;
-    REQUIRE(SysfsText(spoiled.index, "queue/discard_max_bytes") == "0");
-  }
-  LosetupDetach(spoiled);
-  {
-    const AttachedLoop loop(image.fd());
-    CHECK_FALSE(loop->block.read_only);
-    CHECK(Discard(loop.get()));
-  }
-  RetireIdleLoops();
-  CHECK(NumberExists(spoiled.index) == write_protect);
-}
-
-TEST_CASE("write protection ends with the attachment") {
-  const TemporaryDirectory directory;
-  const ImageFile image(directory.path("image"), kSize);
-  AttachedLoop loop(image.fd());
-  REQUIRE(SetReadOnly(loop->block, true).ok());
-  const LoopDevice detached = loop.Release();
-  REQUIRE(DetachLoop(detached).ok());
-  CHECK(SysfsText(detached.index, "ro") == "0");
-}
-
-TEST_CASE("write protection stays on a device that could not be detached") {
-  const TemporaryDirectory directory;
-  const ImageFile image(directory.path("image"), kSize);
-  const AttachedLoop loop(image.fd());
-  REQUIRE(SetReadOnly(loop->block, true).ok());
-  const UniqueFd opener = OpenNode(loop.get(), O_RDONLY);
-  CHECK(DetachLoop(loop.get()).code() == absl::StatusCode::kFailedPrecondition);
-  CHECK(SysfsText(loop->index, "ro") == "1");
-}
-
 TEST_CASE("a device that is open stays attached and does not vanish when it is closed") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const AttachedLoop loop(image.fd());
   {
@@ -347,7 +221,7 @@ TEST_CASE("a mounted device stays attached") {
 }
 
 TEST_CASE("a grown image shows its new size after a refresh") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const AttachedLoop loop(image.fd());
   REQUIRE(::ftruncate(image.fd(), 2 * kSize) == 0);
@@ -368,10 +242,24 @@ TEST_CASE("a number that somebody holds without using it does not stop an attach
   const UniqueFd squatter(
       ::open(fmt::format("/dev/loop{}", index).c_str(), O_RDWR | O_EXCL | O_CLOEXEC));
   REQUIRE(squatter.valid());
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
+  // Takes the gaps below the squatted number, so that it stays the one that the kernel offers.
+  std::vector<std::unique_ptr<AttachedLoop>> loops;
+  do {
+    loops.push_back(std::make_unique<AttachedLoop>(image.fd()));
+    CHECK((*loops.back())->index != index);
+  } while ((*loops.back())->index < index);
+
+  // Other free numbers are used before new ones are made, so that they do not pile up.
+  loops.pop_back();
+  std::set<std::string> numbers;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/block")) {
+    numbers.insert(entry.path().filename());
+  }
   const AttachedLoop loop(image.fd());
   CHECK(loop->index != index);
+  CHECK(numbers.contains(fmt::format("loop{}", loop->index)));
 }
 
 // A /dev in which the kernel's nodes do not appear, as in a container.
@@ -387,7 +275,7 @@ class BareDev final {
 };
 
 TEST_CASE("missing nodes are made") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
   const BareDev dev;
   const AttachedLoop loop(image.fd());
@@ -397,7 +285,7 @@ TEST_CASE("missing nodes are made") {
 }
 
 TEST_CASE("what cannot be attached is an internal error and leaves nothing attached") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   CHECK(AttachLoop(directory.fd(), {.read_only = true}).status().code() ==
         absl::StatusCode::kInternal);
   CHECK(AttachLoop(-1, {}).status().code() == absl::StatusCode::kInternal);
@@ -411,7 +299,7 @@ TEST_CASE("what cannot be attached is an internal error and leaves nothing attac
 TEST_CASE("threads attach and detach side by side, never on one device") {
   constexpr int kThreads = 8;
   constexpr int kRounds = 10;
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   std::vector<std::string> failures(kThreads);
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
@@ -430,7 +318,8 @@ TEST_CASE("threads attach and detach side by side, never on one device") {
         const auto found = FindLoop(image.get());
         if (!found.ok() || !found->has_value()) failure = "not found: " + found.status().ToString();
         if (found.ok() && found->has_value() && (*found)->block.size != size) failure = "not ours";
-        if (const absl::Status status = DetachLoop(*loop); !status.ok()) failure = status.ToString();
+        const absl::Status detached = DetachLoop(*loop);
+        if (!detached.ok()) failure = detached.ToString();
         if (failure.empty() && FindLoop(image.get())->has_value()) failure = "still attached";
       }
     });

@@ -163,8 +163,9 @@ inline ForeignDisk Exfat(Bytes size) {
       .Build("exfat");
 }
 
-inline ForeignDisk Zfs(Bytes size) {
-  DiskBuilder disk(size);
+// libblkid looks for it on disks of 64 MiB and more.
+inline ForeignDisk Zfs() {
+  DiskBuilder disk(64 * kMiB);
   for (int i = 0; i < 4; ++i) disk.Number(128 * kKiB + i * kKiB, 0x00BAB10C, 8);
   return disk.Build("zfs_member");
 }
@@ -183,12 +184,11 @@ inline std::vector<ForeignDisk> ForeignDisks(Bytes size) {
       Vfat(size),
       Ntfs(size),
       Exfat(size),
-      Zfs(size),
+      Zfs(),
       DiskBuilder(size).Text(0, "hsqs").Number(28, 4, 2).Build("squashfs"),
       DiskBuilder(size).Text(32768, "\1CD001\1").Build("iso9660"),
       DiskBuilder(size).Text(0, "bluestore block device").Build("ceph_bluestore"),
       DiskBuilder(size).Number(1024, 0xF2F52010, 4).Number(1028, 1, 2).Build("f2fs"),
-      DiskBuilder(size).Text(32768, "JFS1").Number(32772, 1, 4).Build("jfs"),
   };
 }
 

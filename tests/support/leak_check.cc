@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/leak_check.h"
 
+#define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -120,7 +122,9 @@ class LeakListener final : public Catch::TestEventListenerBase {
 
   void sectionEnded(const Catch::SectionStats&) override {
     if (--depth_ != 0) return;
-    for (const std::string& leak : FindLeaks(before_)) FAIL_CHECK("the test leaks " << leak);
+    for (const std::string& leak : FindLeaks(before_, kPatience)) {
+      FAIL_CHECK("the test leaks " << leak);
+    }
   }
 
  private:
@@ -143,8 +147,9 @@ Resources ListResources() {
   return resources;
 }
 
-std::vector<std::string> FindLeaks(const Resources& before) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+std::vector<std::string> FindLeaks(const Resources& before,
+                                   std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   std::vector<std::string> leaks = Difference(before, ListResources());
   while (!leaks.empty() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kPoll);

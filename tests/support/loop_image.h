@@ -10,15 +10,18 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "os/file.h"
 #include "os/loop_device.h"
 #include "os/process.h"
 #include "os/unique_fd.h"
-#include "support/temporary_directory.h"
+#include "support/temp_directory.h"
 
 namespace holdfast::test {
 
@@ -81,6 +84,37 @@ class AttachedLoop final {
   os::LoopDevice loop_;
 };
 
+// What /sys/block/loopN/`name` says; empty if there is no such thing.
+inline std::string SysfsText(int index, const std::string& name) {
+  std::string text;
+  std::ifstream(fmt::format("/sys/block/loop{}/{}", index, name)) >> text;
+  return text;
+}
+
+inline os::UniqueFd OpenNode(const os::LoopDevice& loop, int flags) {
+  os::UniqueFd node(::open(loop.block.path.c_str(), flags | O_CLOEXEC));
+  REQUIRE(node.valid());
+  return node;
+}
+
+// Attaches without AttachLoop, as an operator would.
+inline os::LoopDevice Losetup(std::vector<std::string> options, const ImageFile& image) {
+  options.insert(options.begin(), {"losetup", "--find", "--show"});
+  options.push_back(image.path());
+  const auto result = os::RunCommand(options, std::chrono::seconds(30));
+  REQUIRE(result.ok());
+  REQUIRE(result->exit_code == 0);
+  os::LoopDevice loop;
+  REQUIRE(std::sscanf(result->output.c_str(), "/dev/loop%d", &loop.index) == 1);
+  loop.block = *os::InspectBlockDevice(fmt::format("/dev/loop{}", loop.index));
+  return loop;
+}
+
+inline void LosetupDetach(const os::LoopDevice& loop) {
+  const auto limit = std::chrono::seconds(30);
+  REQUIRE(os::RunCommandOrFail({"losetup", "--detach", loop.block.path}, limit).ok());
+}
+
 // A filesystem on a loop device of its own, mounted below a temporary directory. `mkfs` is the
 // command without the device.
 class MountedFilesystem final {
@@ -120,7 +154,7 @@ class MountedFilesystem final {
   }
 
  private:
-  TemporaryDirectory directory_;
+  TempDirectory directory_;
   ImageFile image_;
   AttachedLoop loop_;
 };

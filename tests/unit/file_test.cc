@@ -7,15 +7,15 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/temporary_directory.h"
+#include "support/temp_directory.h"
 
 namespace holdfast::os {
 namespace {
 
-using test::TemporaryDirectory;
+using test::TempDirectory;
 
 // The permissions of `name`, or -1 if there is no such thing.
-int ModeOf(const TemporaryDirectory& directory, const std::string& name) {
+int ModeOf(const TempDirectory& directory, const std::string& name) {
   struct stat facts {};
   if (::fstatat(directory.fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -1;
   return static_cast<int>(facts.st_mode & 07777);
@@ -33,7 +33,7 @@ class Umask final {
 };
 
 TEST_CASE("what was written is read back, by either way of replacing") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   auto* const replace = GENERATE(&WriteFileDurably, &ReplaceFile);
   const std::string binary("a\0b\n", 4);
   for (const std::string& content : {std::string(), binary, std::string(100'000, 'x')}) {
@@ -47,7 +47,7 @@ TEST_CASE("what was written is read back, by either way of replacing") {
 }
 
 TEST_CASE("a left-over temporary file is overwritten whole and its mode is not kept") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   {
     const UniqueFd left(::open(directory.path("record.tmp").c_str(), O_WRONLY | O_CREAT, 0644));
     REQUIRE(::write(left.get(), "left over and longer", 20) == 20);
@@ -59,7 +59,7 @@ TEST_CASE("a left-over temporary file is overwritten whole and its mode is not k
 }
 
 TEST_CASE("a failed replacement leaves the old content and no temporary file") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   REQUIRE(MakeDirectoryAt(directory.fd(), "record", 0700).ok());  // rename onto it fails
   const absl::Status status = WriteFileDurably(directory.fd(), "record", "new");
   CHECK(status.code() == absl::StatusCode::kInternal);
@@ -68,7 +68,7 @@ TEST_CASE("a failed replacement leaves the old content and no temporary file") {
 }
 
 TEST_CASE("a temporary name that is a symbolic link is not followed") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   REQUIRE(WriteFileDurably(directory.fd(), "victim", "precious").ok());
   REQUIRE(::symlinkat("victim", directory.fd(), "record.tmp") == 0);
   CHECK_FALSE(WriteFileDurably(directory.fd(), "record", "new").ok());
@@ -76,7 +76,7 @@ TEST_CASE("a temporary name that is a symbolic link is not followed") {
 }
 
 TEST_CASE("ReadFileAt reads regular files of a bounded size only") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   CHECK(ReadFileAt(directory.fd(), "none").status().code() == absl::StatusCode::kNotFound);
 
   REQUIRE(ReplaceFile(directory.fd(), "ten", "0123456789").ok());
@@ -92,7 +92,7 @@ TEST_CASE("ReadFileAt reads regular files of a bounded size only") {
 }
 
 TEST_CASE("directories are made once, with exactly the mode, whatever the umask") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   const Umask umask(0077);
   REQUIRE(MakeDirectoryAt(directory.fd(), "d", 0755).ok());
   CHECK(ModeOf(directory, "d") == 0755);
@@ -105,7 +105,7 @@ TEST_CASE("directories are made once, with exactly the mode, whatever the umask"
 }
 
 TEST_CASE("OpenDirectoryAt refuses symbolic links, OpenDirectory follows them") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   REQUIRE(MakeDirectoryAt(directory.fd(), "d", 0700).ok());
   REQUIRE(::symlinkat("d", directory.fd(), "link") == 0);
   CHECK(OpenDirectoryAt(directory.fd(), "d").ok());
@@ -116,7 +116,7 @@ TEST_CASE("OpenDirectoryAt refuses symbolic links, OpenDirectory follows them") 
 }
 
 TEST_CASE("ListDirectory is sorted and can be repeated on one descriptor") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   CHECK(ListDirectory(directory.fd())->empty());
   for (const char* name : {"b", "c", "a"}) REQUIRE(ReplaceFile(directory.fd(), name, "").ok());
   const std::vector<std::string> expected = {"a", "b", "c"};
@@ -127,7 +127,7 @@ TEST_CASE("ListDirectory is sorted and can be repeated on one descriptor") {
 }
 
 TEST_CASE("removal is idempotent and takes nothing that is not empty") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   REQUIRE(ReplaceFile(directory.fd(), "file", "").ok());
   CHECK(RemoveFileAt(directory.fd(), "file").ok());
   CHECK(RemoveFileAt(directory.fd(), "file").ok());
@@ -143,7 +143,7 @@ TEST_CASE("removal is idempotent and takes nothing that is not empty") {
 }
 
 TEST_CASE("a lock is exclusive and ends with its descriptor") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   {
     const auto held = LockFileAt(directory.fd(), "lock");
     REQUIRE(held.ok());
@@ -155,7 +155,7 @@ TEST_CASE("a lock is exclusive and ends with its descriptor") {
 }
 
 TEST_CASE("Sync names what could not be synced") {
-  const TemporaryDirectory directory;
+  const TempDirectory directory;
   CHECK(Sync(directory.fd(), "the pool").ok());
   const absl::Status status = Sync(-1, "the pool");
   CHECK(status.code() == absl::StatusCode::kInternal);

@@ -61,8 +61,9 @@ TEST_CASE("read-only comes from the mount or from the filesystem") {
     bool read_only;
     bool filesystem_read_only;
   };
-  const Case c = GENERATE(Case{"rw,noatime", "rw", false, false}, Case{"ro,noatime", "rw", true, false},
-                          Case{"rw", "ro,x", true, true}, Case{"ro", "ro", true, true},
+  const Case c = GENERATE(Case{"rw,noatime", "rw", false, false},
+                          Case{"ro,noatime", "rw", true, false}, Case{"rw", "ro,x", true, true},
+                          Case{"ro", "ro", true, true},
                           Case{"rw", "rw,errors=remount-ro", false, false},
                           Case{"noatime,ro", "rw", true, false});
   CAPTURE(c.options, c.filesystem_options);
@@ -175,7 +176,8 @@ TEST_CASE("binds of a device node are found by its place") {
     const char* root;
     bool found;
   };
-  const Case c = GENERATE(Case{"devtmpfs devtmpfs", "/loop5", true}, Case{"tmpfs dev", "/loop5", true},
+  const Case c = GENERATE(Case{"devtmpfs devtmpfs", "/loop5", true},
+                          Case{"tmpfs dev", "/loop5", true},
                           Case{"overlay overlay", "/dev/loop5", true},
                           Case{"ext4 /dev/vda", "/containers/7/dev/loop5", true},
                           Case{"devtmpfs devtmpfs", "/loop5//deleted", true},

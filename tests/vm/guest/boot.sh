@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs inside the guest after `init`: loads the modules, mounts the data disk on /data, runs the
-# named phases of one scenario, reports its exit status in the marker line and switches the guest off.
-# The kernel command line carries: run_dir= (the host's directory of this run), disk_fs=, scenario=,
-# phases=, token= (no other output can look like the marker).
+# named phases of one scenario, reports the exit status in the marker line and powers off.
+# The kernel command line carries: run_dir= (the host's directory of this run), disk_fs=,
+# scenario=, phases=, token= (no other output can look like the marker).
 set -u
 read -r command_line </proc/cmdline
 for word in $command_line; do

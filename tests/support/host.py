@@ -4,10 +4,11 @@
 import ctypes
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import time
+
+import mount_table
 
 PR_SET_CHILD_SUBREAPER = 36
 SETTLE_SECONDS = 5  # a detach is completed by the kernel once its last opener, like udev, closes
@@ -23,25 +24,25 @@ def adopt_orphans():
 
 def mounts_under(directory):
     """Returns the mount points below a directory, the newest first."""
-    points = []
-    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
-        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split()[4])
-        if point.startswith(f"{directory}/"):
-            points.append(point)
-    return points[::-1]
+    return [mount.point for mount in mount_table.read()
+            if mount.point.startswith(f"{directory}/")][::-1]
+
+
+def loop_backings():
+    """Returns the path of the backing file, even if unlinked, of every bound loop device."""
+    backings = {}
+    for entry in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            backings[f"/dev/{entry.parts[3]}"] = entry.read_text().rstrip("\n")
+        except OSError:  # detached meanwhile
+            continue
+    return backings
 
 
 def loops_under(directory):
-    """Returns the loop devices whose backing file lies below a directory, even if unlinked."""
-    devices = []
-    for entry in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
-        try:
-            backing = entry.read_text()
-        except OSError:  # detached meanwhile
-            continue
-        if backing.startswith(f"{directory}/"):
-            devices.append(f"/dev/{entry.parts[3]}")
-    return devices
+    """Returns the loop devices whose backing file lies below a directory."""
+    return [device for device, backing in loop_backings().items()
+            if backing.startswith(f"{directory}/")]
 
 
 def children():

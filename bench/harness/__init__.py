@@ -1,0 +1,1 @@
+"""Measures Holdfast against the bare system calls of the same work."""

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raw/filesystem.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xfs/xfs.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <vector>
+
+#include "common/workload.h"
+#include "raw/durable_file.h"
+
+namespace bench {
+namespace {
+
+std::vector<std::string> MkfsArguments(const std::string& filesystem, bool keep_allocation) {
+  std::vector<std::string> argv = {"/usr/sbin/mkfs." + filesystem, "-q"};
+  if (filesystem == "ext4") {
+    argv.insert(argv.end(), {"-b", "4096", "-m", "0", "-E",
+                             keep_allocation ? "lazy_itable_init=1,lazy_journal_init=1,nodiscard"
+                                             : "lazy_itable_init=1,lazy_journal_init=1"});
+  } else if (keep_allocation) {
+    argv.emplace_back("-K");
+  }
+  return argv;
+}
+
+}  // namespace
+
+void Format(const std::string& filesystem, const std::string& device, bool keep_allocation) {
+  std::vector<std::string> argv = MkfsArguments(filesystem, keep_allocation);
+  argv.push_back(device);
+  std::vector<char*> pointers;
+  for (std::string& argument : argv) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions{};
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = -1;
+  const int error =
+      ::posix_spawn(&child, argv[0].c_str(), &actions, nullptr, pointers.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error("cannot start " + argv[0]);
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || status != 0) {
+    throw std::runtime_error(argv[0] + " failed");
+  }
+}
+
+void Mount(const std::string& device, const std::string& filesystem, const std::string& target) {
+  if (::mount(device.c_str(), target.c_str(), filesystem.c_str(), 0, nullptr) != 0) {
+    Fail("mount " + device);
+  }
+}
+
+void BindMount(const std::string& source, const std::string& target) {
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    Fail("bind " + source);
+  }
+}
+
+void Unmount(const std::string& target) {
+  if (::umount2(target.c_str(), UMOUNT_NOFOLLOW) != 0) Fail("unmount " + target);
+}
+
+void Measure(const std::string& path) {
+  struct statvfs facts {};
+  if (::statvfs(path.c_str(), &facts) != 0) Fail("statvfs " + path);
+}
+
+void GrowXfs(const std::string& mount_path, long long device_size) {
+  const Descriptor root = OpenDirectory(mount_path);
+  xfs_fsop_geom geometry{};
+  if (::ioctl(root.get(), XFS_IOC_FSGEOMETRY, &geometry) != 0) Fail("XFS_IOC_FSGEOMETRY");
+  xfs_growfs_data request{
+      .newblocks = static_cast<unsigned long long>(device_size) / geometry.blocksize,
+      .imaxpct = geometry.imaxpct};
+  if (::ioctl(root.get(), XFS_IOC_FSGROWFSDATA, &request) != 0) Fail("XFS_IOC_FSGROWFSDATA");
+}
+
+}  // namespace bench

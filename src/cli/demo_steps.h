@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a demonstration step by step, each on a line of its own: what happened, and how long it
+// took.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cli/interruption.h"
+#include "core/status.h"
+
+namespace holdfast::cli {
+
+class DemoSteps final {
+ public:
+  // Says in a few words what happened.
+  using Act = std::function<absl::StatusOr<std::string>()>;
+
+  DemoSteps(Interruption& interruption, bool colours)
+      : interruption_(interruption), colours_(colours) {}
+
+  // Runs `act` and prints its line; an error of it is printed and returned. CANCELLED, with nothing
+  // run or printed, when a signal has come.
+  [[nodiscard]] absl::Status Run(const std::string& name, const Act& act);
+
+  // The same whether or not a signal has come: for cleaning up.
+  [[nodiscard]] absl::Status RunAnyway(const std::string& name, const Act& act);
+
+ private:
+  Interruption& interruption_;
+  bool colours_;
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who answers on a CSI socket.
+#pragma once
+
+#include <string>
+
+#include "cli/finding.h"
+
+namespace holdfast::cli {
+
+// OK when the socket is free, or a Holdfast answers there and is healthy; missing what it says it
+// lacks (Probe), or when something that is no CSI driver is in the way.
+[[nodiscard]] Finding CheckEndpoint(const std::string& endpoint);
+
+}  // namespace holdfast::cli

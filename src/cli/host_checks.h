@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel and the rights of this process allow. Nothing on the host is changed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/finding.h"
+
+namespace holdfast::cli {
+
+// CAP_SYS_ADMIN and CAP_SYS_RESOURCE (capabilities(7)).
+[[nodiscard]] Finding CheckMountRights();
+[[nodiscard]] Finding CheckGrowthRights();
+
+// `release` is uname(2)'s: "6.1.0-18-amd64". Linux 5.12 has mount_setattr(2).
+[[nodiscard]] Finding CheckKernel(std::string_view release);
+[[nodiscard]] std::string KernelRelease();
+
+// The loop driver, and one of its free devices, can be opened.
+[[nodiscard]] Finding CheckLoopDevices();
+
+// Whether mounts below /var/lib/kubelet reach other mount name spaces; OK where there is no
+// kubelet.
+[[nodiscard]] Finding CheckKubeletPropagation();
+
+}  // namespace holdfast::cli

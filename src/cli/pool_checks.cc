@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/pool_checks.h"
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+#include "os/file.h"
+#include "os/host_filesystem.h"
+#include "pool/checked_json.h"
+
+namespace holdfast::cli {
+namespace {
+
+// As docs/on-disk.md describes them.
+constexpr char kMarker[] = "holdfast-pool.json";
+constexpr char kLock[] = "lock";
+constexpr int kSchemaVersion = 1;
+
+// What a marker says; the state directory keeps a copy of it.
+struct Marker {
+  std::string pool_id;
+  std::string filesystem;
+};
+
+// NOT_FOUND if there is none.
+absl::StatusOr<Marker> ReadMarker(int directory_fd, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string text, os::ReadFileAt(directory_fd, name));
+  ASSIGN_OR_RETURN(const auto object, pool::DecodeChecked(text, kSchemaVersion, name));
+  return Marker{object.value("pool_id", ""), object.value("filesystem", "")};
+}
+
+absl::StatusOr<Marker> ReadKnownMarker(const std::string& state_dir, const std::string& pool) {
+  ASSIGN_OR_RETURN(const os::UniqueFd known, os::OpenDirectory(state_dir + "/pools"));
+  return ReadMarker(known.get(), pool + ".json");
+}
+
+// The first name that keeps the directory from becoming a new pool; empty if nothing does.
+absl::StatusOr<std::string> ForeignName(int root_fd) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(root_fd));
+  const auto foreign = std::ranges::find_if(
+      names, [](const std::string& name) { return name != "lost+found" && name != kLock; });
+  return foreign == names.end() ? std::string() : *foreign;
+}
+
+Finding Missing(Finding finding, std::string found, std::string remedy) {
+  finding.level = Level::kMissing;
+  finding.found = std::move(found);
+  finding.remedy = std::move(remedy);
+  return finding;
+}
+
+Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<Marker>& known) {
+  if (known.ok()) {
+    return Missing(std::move(finding),
+                   fmt::format("no marker, but pool {} was here before", known->pool_id),
+                   "mount the pool's disk there");
+  }
+  const absl::StatusOr<std::string> foreign = ForeignName(root_fd);
+  if (!foreign.ok()) {
+    return Missing(std::move(finding), MessageOf(foreign.status()), "run this as root");
+  }
+  if (!foreign->empty()) {
+    return Missing(std::move(finding),
+                   fmt::format("no marker, and '{}' is there already", Printable(*foreign)),
+                   "give a directory of its own; an old pool needs its disk mounted there");
+  }
+  finding.found = "empty: the first start makes a new pool";
+  return finding;
+}
+
+Finding CheckMarker(Finding finding, int root_fd, const absl::StatusOr<Marker>& known) {
+  const absl::StatusOr<Marker> marker = ReadMarker(root_fd, kMarker);
+  if (absl::IsNotFound(marker.status())) {
+    return CheckWithoutMarker(std::move(finding), root_fd, known);
+  }
+  if (!marker.ok()) {
+    return Missing(
+        std::move(finding), MessageOf(marker.status()),
+        "run this as root; if the marker is damaged, restore it from the state directory");
+  }
+  if (known.ok() && known->pool_id != marker->pool_id) {
+    return Missing(std::move(finding),
+                   fmt::format("pool {}, but the state directory knows pool {}", marker->pool_id,
+                               known->pool_id),
+                   "mount the right disk there, or give this pool another name");
+  }
+  const auto filesystem = os::FilesystemIdentity(root_fd);
+  if (filesystem.ok() && *filesystem != marker->filesystem) {
+    return Missing(std::move(finding),
+                   fmt::format("pool {} of filesystem {}, but this is {}", marker->pool_id,
+                               marker->filesystem, *filesystem),
+                   "mount the pool's own disk; if it was copied here on purpose, see 'moving a "
+                   "pool' in docs/operations.md");
+  }
+  finding.found = fmt::format("pool {}", marker->pool_id);
+  return finding;
+}
+
+Finding CheckDirectIo(const std::string& what, int root_fd) {
+  Finding finding{.what = what + ", direct I/O",
+                  .why =
+                      "without it every byte is in memory twice and a volume's writes wait for "
+                      "the host's page cache"};
+  const auto support = os::ProbeDirectIo(root_fd);
+  if (support.ok() && support->direct_io) {
+    finding.found = fmt::format("with sectors of {}", FormatBytes(support->sector_size));
+    return finding;
+  }
+  finding.level = Level::kWarning;
+  finding.found = support.ok() ? "not on this filesystem" : MessageOf(support.status());
+  finding.remedy = "put the pool on ext4, xfs or btrfs";
+  return finding;
+}
+
+Finding CheckSpace(const std::string& what, int root_fd, const SpacePolicy& policy) {
+  Finding finding{.what = what + ", space",
+                  .why = "volumes are made of what is free above the reserve"};
+  const auto space = os::MeasureFilesystem(root_fd);
+  if (!space.ok())
+    return Missing(std::move(finding), MessageOf(space.status()), "run this as root");
+  const auto part = static_cast<Bytes>(policy.reserve_fraction * static_cast<double>(space->total));
+  const Bytes reserve = std::max(policy.reserve_bytes, part);
+  finding.found = fmt::format("{} of {} free, {} in reserve", FormatBytes(space->available),
+                              FormatBytes(space->total), FormatBytes(reserve));
+  if (space->read_only) {
+    return Missing(std::move(finding), "the filesystem is read-only", "mount it read-write");
+  }
+  if (space->available > reserve) return finding;
+  finding.level = Level::kWarning;
+  finding.remedy = "free some space, add a disk, or lower the pool's reserve";
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> CheckPool(const PoolConfig& pool, const std::string& state_dir) {
+  const std::string what = fmt::format("pool '{}'", pool.name);
+  Finding finding{
+      .what = what + ", directory",
+      .why = fmt::format("a marker in '{}' proves that it is the pool, and not the mount "
+                         "point of a missing disk",
+                         pool.location)};
+  const auto root = os::OpenDirectory(pool.location);
+  if (!root.ok()) {
+    return {Missing(std::move(finding), MessageOf(root.status()),
+                    fmt::format("mount its disk, or mkdir -p {}", pool.location))};
+  }
+  return {CheckMarker(std::move(finding), root->get(), ReadKnownMarker(state_dir, pool.name)),
+          CheckDirectIo(what, root->get()), CheckSpace(what, root->get(), pool.space)};
+}
+
+}  // namespace holdfast::cli

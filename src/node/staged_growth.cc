@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/staged_growth.h"
+
+#include "core/log.h"
+#include "os/freeze.h"
+
+namespace holdfast::node {
+
+absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice& device,
+                        const std::string& mount_path, const pool::StageStore& stages,
+                        pool::StageRecord& record) {
+  if (record.growing) RETURN_IF_ERROR(os::Thaw(mount_path));
+  record.growing = true;
+  RETURN_IF_ERROR(stages.Write(record));
+  RETURN_IF_ERROR(filesystem.Grow(device, mount_path));
+  record.growing = false;
+  return stages.Write(record);
+}
+
+void ThawInterruptedGrowth(const pool::StageStore& stages) {
+  for (const pool::StageRecord& record : stages.List()) {
+    if (!record.growing) continue;
+    const absl::Status thawed = os::Thaw(record.staging_path);
+    if (!thawed.ok()) LogError("volume {}: {}", record.volume_id, MessageOf(thawed));
+  }
+}
+
+}  // namespace holdfast::node

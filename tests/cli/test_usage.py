@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flags, help, and configuration files."""
+
+import pytest
+
+import command
+
+VERBS = ("serve", "volumes", "pools", "doctor", "demo")
+USAGE = 2
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_teaches_with_an_example(holdfast, verb):
+    result = holdfast(verb, "--help")
+    assert result.returncode == 0
+    options, _, examples = result.stdout.partition("Example")
+    assert "--help" in options
+    assert f"\n  holdfast {verb}" in examples
+
+
+def test_help_lists_every_verb(holdfast):
+    result = holdfast("--help")
+    assert result.returncode == 0
+    for verb in VERBS:
+        assert f"\n  {verb} " in result.stdout
+
+
+def test_version(holdfast):
+    result = holdfast("--version")
+    name, version = result.stdout.split()
+    assert (result.returncode, name) == (0, "holdfast")
+    assert len(version.split(".")) == 3
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_unknown_flag_is_named(holdfast, verb):
+    command.refused(holdfast(verb, "--frobnicate"), USAGE, "--frobnicate")
+
+
+def test_unknown_verb_is_named(holdfast):
+    command.refused(holdfast("frobnicate"), USAGE, "frobnicate")
+
+
+def test_no_verb_shows_the_verbs(holdfast):
+    command.refused(holdfast(), USAGE, "serve", "doctor")
+
+
+@pytest.mark.parametrize("verb", ("volumes", "pools", "doctor"))
+def test_unknown_output_is_named(holdfast, verb):
+    command.refused(holdfast(verb, "--output", "xml"), USAGE, "xml", "json")
+
+
+@pytest.mark.parametrize("flag, word", [
+    ("--pool=default=file:relative", "absolute"),
+    ("--pool=default=file:/srv,colour=blue", "colour"),
+    ("--pool=default=file:/srv,fs=zfs", "zfs"),
+    ("--pool=default=tape:/srv", "tape"),
+    ("--role=both", "both"),
+    ("--log-level=loud", "loud"),
+    ("--endpoint=tcp://localhost:1", "tcp://localhost:1"),
+    ("--node-id=a/b", "a/b"),
+])
+def test_serve_refuses_what_it_does_not_know(holdfast, directory, flag, word):
+    pool = () if flag.startswith("--pool") else (f"--pool=default=file:{directory}",)
+    command.refused(holdfast("serve", f"--state-dir={directory}/state",
+                             *(() if flag.startswith("--endpoint")
+                               else (f"--endpoint=unix://{directory}/csi.sock",)),
+                             *pool, flag), USAGE, word)
+
+
+@pytest.mark.parametrize("verb", ("serve", "doctor"))
+@pytest.mark.parametrize("yaml, word", [
+    ("colour: blue\n", "colour"),
+    ("pools:\n  - name: a\n    file: /srv\n    colour: blue\n", "colour"),
+    ("pools: {name: a}\n", "pools"),
+    ("maxVolumes: many\n", "line 1"),
+    ("role: [all\n", "line"),
+])
+def test_unknown_setting_in_the_file_is_named(holdfast, directory, verb, yaml, word):
+    path = directory / "config.yaml"
+    path.write_text(yaml)
+    command.refused(holdfast(verb, "--config", path), USAGE, word, str(path))
+
+
+@pytest.mark.parametrize("verb", ("serve", "doctor"))
+def test_missing_configuration_file_is_named(holdfast, directory, verb):
+    path = directory / "config.yaml"
+    command.refused(holdfast(verb, "--config", path), 1, str(path))

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "os/block_device.h"
+#include "os/file.h"
+#include "os/loop_device.h"
+#include "os/mounter.h"
+#include "support/file_pool_fixture.h"
+#include "support/outcome.h"
+
+namespace holdfast::pool {
+namespace {
+
+namespace stdfs = std::filesystem;
+using test::BlockSpec;
+using test::FilePoolFixture;
+using test::MountSpec;
+
+constexpr char kFilesystemUuid[] = "7c0e4f3e-0000-4000-8000-000000000002";
+
+struct Fixture : FilePoolFixture {
+  // The loop device as the kernel has it.
+  os::LoopDevice LoopOf(const VolumeId& id) const {
+    const os::UniqueFd image(::open(ImageOf(id).c_str(), O_RDWR | O_CLOEXEC));
+    const auto loop = test::Value(os::FindLoop(image.get()));
+    REQUIRE(loop.has_value());
+    return *loop;
+  }
+  os::UniqueFd OpenImage(const VolumeId& id) const {
+    os::UniqueFd image(::open(ImageOf(id).c_str(), O_RDWR | O_CLOEXEC));
+    REQUIRE(image.valid());
+    return image;
+  }
+  void Punch(const VolumeId& id) const {
+    REQUIRE(::fallocate(OpenImage(id).get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                        65536) == 0);
+  }
+};
+
+TEST_CASE_METHOD(Fixture, "a volume is one device, however often it is attached") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  CHECK_FALSE(IsAttached(volume.id));
+  const os::BlockDevice device = test::Value(pool->Attach(volume.id));
+  CHECK(device.size == kMiB);
+  CHECK_FALSE(device.read_only);
+  CHECK(test::Value(pool->Attach(volume.id)).number == device.number);
+  CHECK(test::Value(pool->FindAttached(volume.id))->number == device.number);
+  Restart();
+  CHECK(test::Value(pool->FindAttached(volume.id))->number == device.number);
+  CHECK(test::Value(pool->Attach(volume.id)).number == device.number);
+  REQUIRE_OK(pool->Detach(volume.id));
+  CHECK_FALSE(IsAttached(volume.id));
+  REQUIRE_OK(pool->Detach(volume.id));
+}
+
+TEST_CASE_METHOD(Fixture, "a device that was left attached goes with a new process's detach") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  REQUIRE_OK(pool->Attach(volume.id));
+  Restart();
+  REQUIRE_OK(pool->Detach(volume.id));
+  CHECK_FALSE(IsAttached(volume.id));
+}
+
+TEST_CASE_METHOD(Fixture, "a pool that is not there any more lets go of its devices") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  const Volume unattached = Create(BlockSpec("pvc-2"));
+  REQUIRE_OK(pool->Attach(volume.id));
+  stdfs::rename(pool_path() + "/holdfast-pool.json", pool_path() + "/away");
+  REQUIRE_OK(pool->Detach(volume.id));
+  REQUIRE_OK(pool->Detach(unattached.id));
+  stdfs::rename(pool_path() + "/away", pool_path() + "/holdfast-pool.json");
+  CHECK_FALSE(IsAttached(volume.id));
+}
+
+TEST_CASE_METHOD(Fixture, "only a thin volume's device takes discards") {
+  const Volume thick = Create(BlockSpec("thick", kMiB, Provisioning::kThick));
+  const Volume thin = Create(BlockSpec("thin", kMiB, Provisioning::kThin));
+  REQUIRE_OK(pool->Attach(thick.id));
+  REQUIRE_OK(pool->Attach(thin.id));
+  CHECK_FALSE(LoopOf(thick.id).discard);
+  CHECK(LoopOf(thin.id).discard);
+  REQUIRE_OK(pool->Detach(thick.id));
+  REQUIRE_OK(pool->Detach(thin.id));
+}
+
+// A process killed between attaching and switching discard off.
+TEST_CASE_METHOD(Fixture, "an attached thick volume that still takes discards stops doing so") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  REQUIRE_OK(os::AttachLoop(OpenImage(volume.id).get(), os::LoopOptions{}));
+  REQUIRE(LoopOf(volume.id).discard);
+  REQUIRE_OK(pool->Attach(volume.id));
+  CHECK_FALSE(LoopOf(volume.id).discard);
+  REQUIRE_OK(pool->Detach(volume.id));
+}
+
+TEST_CASE_METHOD(Fixture, "what does not exist has no device") {
+  const VolumeId none = pool->IdOf("never made");
+  CHECK_FAILS(pool->Attach(none), kNotFound, "");
+  REQUIRE_OK(pool->Detach(none));
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  for (const auto unusable : {VolumeState::kAllocating, VolumeState::kDeleting}) {
+    SetState(volume.id, unusable);
+    CHECK_FAILS(pool->Attach(volume.id), kNotFound, "");
+    CHECK_FAILS(pool->Get(volume.id), kNotFound, "");
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "an image that is not as recorded is not attached") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  SECTION("truncated") { stdfs::resize_file(ImageOf(volume.id), kMiB - 4096); }
+  SECTION("longer") { stdfs::resize_file(ImageOf(volume.id), kMiB + 4096); }
+  SECTION("gone") { stdfs::remove(ImageOf(volume.id)); }
+  CHECK_FAILS(pool->Attach(volume.id), kFailedPrecondition, "image");
+  CHECK_FALSE(IsAttached(volume.id));
+}
+
+TEST_CASE_METHOD(Fixture, "the condition tells what is wrong, and staging mends what it can") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  CHECK_FALSE(pool->Condition(volume).abnormal);
+  Punch(volume.id);
+  CHECK(pool->Condition(volume).abnormal);
+  CHECK_THAT(pool->Condition(volume).message, Catch::Contains("64 KiB"));
+  REQUIRE_OK(pool->Attach(volume.id));
+  CHECK_FALSE(pool->Condition(volume).abnormal);
+  REQUIRE_OK(pool->Detach(volume.id));
+  stdfs::resize_file(ImageOf(volume.id), 4096);
+  CHECK_THAT(pool->Condition(volume).message, Catch::Contains("truncated"));
+  stdfs::remove(ImageOf(volume.id));
+  CHECK(pool->Condition(volume).abnormal);
+}
+
+TEST_CASE_METHOD(Fixture, "a hole in a thin volume is how it should be") {
+  const Volume volume = Create(BlockSpec("pvc-1", kMiB, Provisioning::kThin));
+  CHECK_FALSE(pool->Condition(volume).abnormal);
+}
+
+TEST_CASE_METHOD(Fixture, "formatting goes forward only") {
+  const Volume volume = Create(MountSpec("pvc-1"));
+  CHECK_FAILS(pool->FinishFormatting(volume.id), kFailedPrecondition, "is ready, not formatting");
+  CHECK_FAILS(pool->BlankAgain(volume.id), kFailedPrecondition, "not to be touched");
+  REQUIRE_OK(pool->StartFormatting(volume.id, kFilesystemUuid));
+  CHECK(ReadRecord(volume.id).volume.state == VolumeState::kFormatting);
+  CHECK(ReadRecord(volume.id).volume.filesystem_uuid == kFilesystemUuid);
+  REQUIRE_OK(pool->FinishFormatting(volume.id));
+  CHECK(ReadRecord(volume.id).volume.state == VolumeState::kFormatted);
+  CHECK_FAILS(pool->StartFormatting(volume.id, kFilesystemUuid), kFailedPrecondition,
+              "never formatted again");
+  CHECK_FAILS(pool->FinishFormatting(volume.id), kFailedPrecondition, "");
+  CHECK_FAILS(pool->BlankAgain(volume.id), kFailedPrecondition, "not to be touched");
+}
+
+TEST_CASE_METHOD(Fixture, "an interrupted formatting is blanked, and only that") {
+  const auto provisioning = GENERATE(Provisioning::kThick, Provisioning::kThin);
+  const Volume volume = Create(MountSpec("pvc-1", "ext4", 16 * kMiB, provisioning));
+  REQUIRE_OK(pool->StartFormatting(volume.id, kFilesystemUuid));
+  const os::BlockDevice device = test::Value(pool->Attach(volume.id));
+  {
+    const os::UniqueFd node(::open(device.path.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(::pwrite(node.get(), "half a superblock", 17, 1024) == 17);
+  }
+  REQUIRE_OK(pool->BlankAgain(volume.id));
+  CHECK_FALSE(IsAttached(volume.id));
+  CHECK(ReadFile(ImageOf(volume.id)) == std::string(16 * kMiB, '\0'));
+  CHECK_FALSE(pool->Condition(volume).abnormal);
+}
+
+TEST_CASE_METHOD(Fixture, "a volume that is published is neither detached nor deleted") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  const os::BlockDevice device = test::Value(pool->Attach(volume.id));
+  const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
+  REQUIRE_OK(target.MakeFile());
+  REQUIRE_OK(os::BindMount(device.path, target, false, {}));
+  CHECK_FAILS(pool->Detach(volume.id), kFailedPrecondition, directory.path("target"));
+  CHECK_FAILS(pool->Delete(volume.id), kFailedPrecondition, directory.path("target"));
+  CHECK(ReadRecord(volume.id).volume.state == VolumeState::kReady);
+  CHECK(test::Value(pool->FindAttached(volume.id))->number == device.number);
+  REQUIRE_OK(os::Unmount(target));
+  REQUIRE_OK(pool->Delete(volume.id));
+  CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
+}
+
+TEST_CASE_METHOD(Fixture, "a device that somebody holds open ends its deletion when they let go") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  const os::BlockDevice device = test::Value(pool->Attach(volume.id));
+  {
+    const os::UniqueFd holder(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
+    CHECK_FAILS(pool->Detach(volume.id), kFailedPrecondition, "");
+    CHECK_FAILS(pool->Delete(volume.id), kUnavailable, "");
+    CHECK(ReadRecord(volume.id).volume.state == VolumeState::kDeleting);
+    CHECK_FAILS(pool->Get(volume.id), kNotFound, "");
+    CHECK(pool->List("", 0).empty());
+  }
+  REQUIRE_OK(pool->Delete(volume.id));
+  CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
+  CHECK(test::Value(pool->Usage()).thick_promised == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "an attached but unused volume is deleted with its device") {
+  const Volume volume = Create(BlockSpec("pvc-1"));
+  REQUIRE_OK(pool->Attach(volume.id));
+  REQUIRE_OK(pool->Delete(volume.id));
+  CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
+}
+
+}  // namespace
+}  // namespace holdfast::pool

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings that stick to a loop number: none may reach the next image or the next user.
+#include "os/loop_number.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "os/loop_device.h"
+#include "support/loop_image.h"
+#include "support/temp_directory.h"
+
+namespace holdfast::os {
+namespace {
+
+using test::AttachedLoop;
+using test::ImageFile;
+using test::Losetup;
+using test::LosetupDetach;
+using test::OpenNode;
+using test::SysfsText;
+using test::TempDirectory;
+
+constexpr Bytes kSize = 64 * kMiB;
+
+bool NumberExists(int index) {
+  return ::access(fmt::format("/sys/block/loop{}", index).c_str(), F_OK) == 0;
+}
+
+bool Discard(const LoopDevice& loop) {
+  const UniqueFd node = OpenNode(loop, O_RDWR);
+  std::uint64_t range[2] = {0, static_cast<std::uint64_t>(loop.block.size)};
+  return ::ioctl(node.get(), BLKDISCARD, range) == 0;
+}
+
+bool PunchHole(const LoopDevice& loop) {
+  const UniqueFd node = OpenNode(loop, O_RDWR);
+  return ::fallocate(node.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kMiB) == 0;
+}
+
+TEST_CASE("without discard nothing punches holes, and the number is used again or retired") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  REQUIRE(::fallocate(image.fd(), 0, 0, kSize) == 0);
+  const ImageFile other(directory.path("other"), kSize);
+  AttachedLoop below(other.fd());  // leaves a lower free number behind
+  AttachedLoop loop(image.fd(), {.discard = false});
+  CHECK_FALSE(loop->discard);
+  CHECK_FALSE((*FindLoop(image.fd()))->discard);
+  CHECK_FALSE(Discard(loop.get()));
+  CHECK_FALSE(PunchHole(loop.get()));
+  CHECK(image.AllocatedBytes() >= kSize);
+  const LoopDevice detached = loop.Release();
+  REQUIRE(DetachLoop(detached).ok());
+  REQUIRE(DetachLoop(below.Release()).ok());
+  {
+    const AttachedLoop with_discard(image.fd());
+    CHECK(with_discard->index != detached.index);
+    CHECK(Discard(with_discard.get()));
+  }
+  {
+    const AttachedLoop again(image.fd(), {.discard = false});
+    CHECK(again->index == detached.index);
+    CHECK_FALSE(Discard(again.get()));
+    RetireIdleLoops();
+    CHECK((*FindLoop(image.fd()))->index == detached.index);  // not idle, not removed
+  }
+  RetireIdleLoops();
+  CHECK_FALSE(NumberExists(detached.index));
+  const AttachedLoop after(image.fd(), {.discard = false});  // the remembered number is gone
+  CHECK_FALSE(Discard(after.get()));
+}
+
+TEST_CASE("with discard the image gives space back, and the number stays") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  REQUIRE(::fallocate(image.fd(), 0, 0, kSize) == 0);
+  AttachedLoop loop(image.fd(), {.discard = true});
+  CHECK(loop->discard);
+  CHECK((*FindLoop(image.fd()))->discard);
+  CHECK(PunchHole(loop.get()));
+  CHECK(Discard(loop.get()));
+  CHECK(image.AllocatedBytes() < kMiB);
+  const LoopDevice detached = loop.Release();
+  REQUIRE(DetachLoop(detached).ok());
+  RetireIdleLoops();
+  CHECK(NumberExists(detached.index));
+}
+
+TEST_CASE("settings that somebody left on a number do not reach the image") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  const LoopDevice spoiled = Losetup({}, image);
+  const bool write_protect = GENERATE(false, true);
+  if (write_protect) {
+    REQUIRE(SetReadOnly(spoiled.block, true).ok());
+  } else {
+    std::ofstream(fmt::format("/sys/block/loop{}/queue/discard_max_bytes", spoiled.index)) << 0;
+    REQUIRE(SysfsText(spoiled.index, "queue/discard_max_bytes") == "0");
+  }
+  LosetupDetach(spoiled);
+  {
+    const AttachedLoop loop(image.fd());
+    CHECK_FALSE(loop->block.read_only);
+    CHECK(Discard(loop.get()));
+  }
+  RetireIdleLoops();
+  CHECK(NumberExists(spoiled.index) == write_protect);
+}
+
+TEST_CASE("write protection ends with the attachment") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  AttachedLoop loop(image.fd());
+  REQUIRE(SetReadOnly(loop->block, true).ok());
+  const LoopDevice detached = loop.Release();
+  REQUIRE(DetachLoop(detached).ok());
+  CHECK(SysfsText(detached.index, "ro") == "0");
+}
+
+TEST_CASE("write protection stays on a device that could not be detached") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  const AttachedLoop loop(image.fd());
+  REQUIRE(SetReadOnly(loop->block, true).ok());
+  const UniqueFd opener = OpenNode(loop.get(), O_RDONLY);
+  CHECK(DetachLoop(loop.get()).code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(SysfsText(loop->index, "ro") == "1");
+}
+
+}  // namespace
+}  // namespace holdfast::os

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CO's side of the socket: calls by name, each on a connection of its own as kubelet's are."""
+
+import contextlib
+import re
+
+import grpc
+import pytest
+
+import admin_pb2
+import csi_pb2
+
+SERVICES = [service for file in (csi_pb2, admin_pb2)
+            for service in file.DESCRIPTOR.services_by_name.values()]
+METHODS = {method.name: method for service in SERVICES if service.name != "Admin"
+           for method in service.methods}
+ADMIN_METHODS = {method.name: method for service in SERVICES if service.name == "Admin"
+                 for method in service.methods}
+# A pool of connections would be shared between channels of one target.
+CHANNEL_OPTIONS = [("grpc.use_local_subchannel_pool", 1)]
+CALL_SECONDS = 60
+MAYBE_RUNNING = ("ABORTED", "DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELLED")
+
+
+class Client:
+    def __init__(self, socket):
+        self.target = f"unix:{socket}"
+
+    def call(self, method, *, timeout=CALL_SECONDS, **fields):
+        """Calls a method of the CSI contract and returns its answer; raises grpc.RpcError."""
+        return self.call_method(METHODS[method], timeout, fields)
+
+    def admin(self, method, **fields):
+        return self.call_method(ADMIN_METHODS[method], CALL_SECONDS, fields)
+
+    def call_method(self, method, timeout, fields):
+        with grpc.insecure_channel(self.target, options=CHANNEL_OPTIONS) as channel:
+            if timeout < CALL_SECONDS:
+                # The time is for the call; a channel that is closed while it connects would leave
+                # its socket open.
+                invoker(channel, METHODS["Probe"])(request(METHODS["Probe"], {}))
+            return invoker(channel, method)(request(method, fields), timeout=timeout)
+
+
+def request(method, fields):
+    return method.input_type._concrete_class(**fields)
+
+
+def invoker(channel, method):
+    return channel.unary_unary(
+        f"/{method.containing_service.full_name}/{method.name}",
+        request_serializer=lambda message: message.SerializeToString(),
+        response_deserializer=method.output_type._concrete_class.FromString)
+
+
+def code_of(error):
+    return error.code().name
+
+
+@contextlib.contextmanager
+def refused(code, match=""):
+    """Expects the call inside to fail with this code and a message that matches and says why."""
+    with pytest.raises(grpc.RpcError) as caught:
+        yield
+    error = caught.value
+    assert (code_of(error), True) == (code, bool(re.search(match, error.details()))), (
+        f"{code_of(error)}: {error.details()}; want {code} with /{match}/")
+    assert error.details(), "an error must say what failed and why"
+
+
+def capability(access="mount", filesystem="", mode="SINGLE_NODE_MULTI_WRITER", flags=()):
+    """The VolumeCapability of one access type; mode as the CSI enum names it."""
+    wanted = csi_pb2.VolumeCapability()
+    wanted.access_mode.mode = csi_pb2.VolumeCapability.AccessMode.Mode.Value(mode)
+    if access == "block":
+        wanted.block.SetInParent()
+    else:
+        wanted.mount.fs_type = filesystem
+        wanted.mount.mount_flags.extend(flags)
+    return wanted
+
+
+def at_least(size, limit=0):
+    return csi_pb2.CapacityRange(required_bytes=size, limit_bytes=limit)

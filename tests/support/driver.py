@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver under test: a server, the calls to it, and what it keeps on disk."""
+
+import json
+import time
+
+import grpc
+
+import csi_client
+import host
+import serve
+
+MIB = 1 << 20
+READY_SECONDS = 30
+# Sizes that each filesystem accepts, small for speed.
+SIZES = {"ext4": 64 * MIB, "ext3": 64 * MIB, "xfs": 300 * MIB, "btrfs": 256 * MIB,
+         "block": 32 * MIB}
+
+
+class Driver:
+    def __init__(self, binary, directory, pool_options=""):
+        self.directory = directory
+        self.pool = directory / "pool"
+        self.pool.mkdir(exist_ok=True)
+        self.server = serve.Server(binary, directory, [f"default=file:{self.pool}{pool_options}"])
+        self.client = csi_client.Client(self.server.socket)
+
+    def start(self):
+        assert self.server.start() is None, self.log()
+        deadline = time.monotonic() + READY_SECONDS
+        while not self.is_ready():
+            assert time.monotonic() < deadline, f"not ready within {READY_SECONDS} s\n{self.log()}"
+            time.sleep(0.002)
+        return self
+
+    def is_ready(self):
+        try:
+            return self.client.call("Probe").ready.value
+        except grpc.RpcError as error:  # it listens, but serves nothing yet
+            if csi_client.code_of(error) in csi_client.MAYBE_RUNNING:
+                return False
+            raise
+
+    def crash(self):
+        """kill -9 and a new start."""
+        self.server.kill()
+        return self.start()
+
+    def restart(self):
+        assert self.server.stop() is None, self.log()
+        return self.start()
+
+    def log(self):
+        path = self.directory / serve.LOG
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def call(self, method, **fields):
+        return self.client.call(method, **fields)
+
+    def create(self, name, *, size=None, access="mount", filesystem="ext4", provisioning="thin",
+               limit=0, call=None, **parameters):
+        """Creates a volume and returns the CSI Volume message."""
+        size = size or SIZES["block" if access == "block" else filesystem]
+        return (call or self.call)(
+            "CreateVolume", name=name, capacity_range=csi_client.at_least(size, limit),
+            volume_capabilities=[csi_client.capability(
+                access, "" if access == "block" else filesystem)],
+            parameters={"provisioning": provisioning, **parameters}).volume
+
+    def delete(self, volume_id):
+        self.call("DeleteVolume", volume_id=volume_id)
+
+    def listed(self):
+        return [entry.volume.volume_id for entry in self.call("ListVolumes").entries]
+
+    # What docs/on-disk.md describes.
+
+    def volume_directory(self, volume_id):
+        return self.pool / "volumes" / uuid_of(volume_id)
+
+    def image(self, volume_id):
+        return self.volume_directory(volume_id) / "image"
+
+    def record_path(self, volume_id):
+        return self.volume_directory(volume_id) / "record.json"
+
+    def record(self, volume_id):
+        return json.loads(self.record_path(volume_id).read_text())
+
+    def loop(self, volume_id):
+        """The one loop device that shows the volume's image, or None."""
+        devices = [device for device, backing in host.loop_backings().items()
+                   if backing == str(self.image(volume_id))]
+        assert len(devices) <= 1, f"attached more than once: {devices}"
+        return devices[0] if devices else None
+
+    def leftovers(self):
+        """Returns a sentence for each file that a volume left in pool or state directory."""
+        expected = {"holdfast-pool.json", "lock", "volumes", "trash", "lost+found"}
+        found = [path for path in self.pool.iterdir() if path.name not in expected]
+        for place in (self.pool / "volumes", self.pool / "trash",
+                      self.directory / "state" / "stages"):
+            found += place.iterdir() if place.is_dir() else []
+        return [f"file left: {path}" for path in found]
+
+
+def uuid_of(volume_id):
+    return volume_id[-36:]

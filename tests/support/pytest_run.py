@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a directory of tests against the holdfast binary, in a mount namespace of its own."""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+import host
+import mount_namespace
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+FAIL, CANNOT_RUN = 1, 77
+PROTOCOLS = ("csi.proto", "admin.proto")
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(
+        description=description, epilog="Further arguments go to pytest, such as -k NAME or -x.")
+    parser.add_argument("--binary", type=pathlib.Path,
+                        default=REPOSITORY / "build" / "release" / "holdfast")
+    parser.add_argument(mount_namespace.INSIDE, action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_known_args()
+
+
+def generate_messages(directory):
+    """Makes the Python classes of the wire contract, for `import csi_pb2`."""
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", f"-I{REPOSITORY / 'proto'}",
+                    f"--python_out={directory}", *PROTOCOLS], check=True)
+
+
+def main(suite, description):
+    """Returns the exit code of the run; `suite` is the directory of the script that calls."""
+    options, pytest_arguments = arguments(description)
+    if not (options.binary.is_file() and os.access(options.binary, os.X_OK)):
+        print(f"{suite.name}: {options.binary} is missing: run make build", file=sys.stderr)
+        return FAIL
+    if missing := mount_namespace.what_the_host_lacks():
+        print(f"{suite.name}: skipped: {missing}")
+        return CANNOT_RUN
+    if not options.in_namespace:
+        mount_namespace.enter(suite / "run")
+    host.adopt_orphans()
+    os.environ["HOLDFAST_BINARY"] = str(options.binary.resolve())
+    with tempfile.TemporaryDirectory(prefix="holdfast-messages-") as messages:
+        generate_messages(messages)
+        sys.path[:0] = [messages, str(suite)]
+        return pytest.main([str(suite), f"--rootdir={suite}", "-p", "driver_fixtures",
+                            "-p", "no:cacheprovider", "-q", "--tb=short", *pytest_arguments])

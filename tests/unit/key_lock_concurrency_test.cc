@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/key_lock.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int kThreads = 8;
+constexpr int kKeys = 3;
+constexpr int kRounds = 300;
+
+TEST_CASE("each of a few keys has one holder at a time among many threads") {
+  KeyLock locks;
+  std::array<int, kKeys> counters{};  // guarded by nothing but the locks
+  std::atomic<int> refused = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int round = 0; round < kRounds;) {
+          const auto key = static_cast<std::size_t>((round + thread) % kKeys);
+          const auto guard = locks.TryLock(std::to_string(key), "work");
+          if (!guard.ok()) {
+            ++refused;
+            std::this_thread::yield();
+            continue;
+          }
+          ++counters[key];
+          std::this_thread::yield();
+          ++round;
+        }
+      });
+    }
+  }
+  CHECK(counters[0] + counters[1] + counters[2] == kThreads * kRounds);
+  CHECK(refused > 0);
+  for (int key = 0; key < kKeys; ++key) CHECK(locks.TryLock(std::to_string(key), "after").ok());
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/volume_record.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pool/checked_json.h"
+#include "support/outcome.h"
+
+namespace holdfast::pool {
+namespace {
+
+constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
+constexpr char kFilesystemUuid[] = "7c0e4f3e-0000-4000-8000-000000000002";
+
+VolumeRecord Formatted() {
+  VolumeRecord record;
+  Volume& volume = record.volume;
+  volume.id.uuid = kUuid;
+  volume.name = "pvc-1 grüße";
+  volume.capacity_bytes = 64 * kMiB;
+  volume.provisioning = Provisioning::kThin;
+  volume.access_type = AccessType::kMount;
+  volume.state = VolumeState::kFormatted;
+  volume.filesystem = "ext4";
+  volume.filesystem_uuid = kFilesystemUuid;
+  volume.mkfs_options = {"-m", "0"};
+  volume.parameters = {{"pool", "fast"}, {"provisioning", "thin"}};
+  volume.created_at = "2026-01-31T23:59:59Z";
+  record.grow_to_bytes = 128 * kMiB;
+  record.sector_size = 4096;
+  return record;
+}
+
+VolumeRecord Block() {
+  VolumeRecord record = Formatted();
+  record.volume.access_type = AccessType::kBlock;
+  record.volume.state = VolumeState::kReady;
+  record.volume.filesystem = "";
+  record.volume.filesystem_uuid = "";
+  record.volume.mkfs_options = {};
+  record.volume.provisioning = Provisioning::kThick;
+  record.grow_to_bytes = 0;
+  record.sector_size = 512;
+  return record;
+}
+
+void CheckSame(const VolumeRecord& left, const VolumeRecord& right) {
+  CHECK(left.volume.id == right.volume.id);
+  CHECK(left.volume.name == right.volume.name);
+  CHECK(left.volume.capacity_bytes == right.volume.capacity_bytes);
+  CHECK(left.volume.provisioning == right.volume.provisioning);
+  CHECK(left.volume.access_type == right.volume.access_type);
+  CHECK(left.volume.state == right.volume.state);
+  CHECK(left.volume.filesystem == right.volume.filesystem);
+  CHECK(left.volume.filesystem_uuid == right.volume.filesystem_uuid);
+  CHECK(left.volume.mkfs_options == right.volume.mkfs_options);
+  CHECK(left.volume.parameters == right.volume.parameters);
+  CHECK(left.volume.created_at == right.volume.created_at);
+  CHECK(left.grow_to_bytes == right.grow_to_bytes);
+  CHECK(left.sector_size == right.sector_size);
+}
+
+TEST_CASE("a record is read back as it was written") {
+  CheckSame(test::Value(DecodeRecord(EncodeRecord(Formatted()))), Formatted());
+  CheckSame(test::Value(DecodeRecord(EncodeRecord(Block()))), Block());
+}
+
+TEST_CASE("every state survives") {
+  for (const auto state : {VolumeState::kAllocating, VolumeState::kReady, VolumeState::kFormatting,
+                           VolumeState::kFormatted, VolumeState::kDeleting}) {
+    VolumeRecord record = Formatted();
+    record.volume.state = state;
+    CHECK(test::Value(DecodeRecord(EncodeRecord(record))).volume.state == state);
+  }
+}
+
+// Every bit of every byte would take long; these four changes reach case, digit, control and high bit.
+TEST_CASE("a record with any one byte changed is refused, or still says the same") {
+  const std::string good = EncodeRecord(Formatted());
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const int change : {0x01, 0x10, 0x20, 0x80}) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ change);
+      const auto record = DecodeRecord(bad);
+      CAPTURE(i, change, bad.substr(i < 20 ? 0 : i - 20, 40));
+      if (record.ok()) {
+        REQUIRE(EncodeRecord(*record) == good);
+      } else {
+        REQUIRE(record.status().code() == absl::StatusCode::kInternal);
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > good.size());  // most bytes carry meaning
+}
+
+TEST_CASE("a record with a byte missing or doubled is refused, or still says the same") {
+  const std::string good = EncodeRecord(Formatted());
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    const auto shorter = DecodeRecord(std::string(good).erase(i, 1));
+    const auto longer = DecodeRecord(std::string(good).insert(i, 1, good[i]));
+    CAPTURE(i);
+    for (const auto& record : {shorter, longer}) {
+      if (record.ok()) REQUIRE(EncodeRecord(*record) == good);
+    }
+  }
+}
+
+TEST_CASE("a truncated record is refused") {
+  const std::string good = EncodeRecord(Formatted());
+  for (std::size_t size = 0; size + 1 < good.size(); ++size) {  // without the final newline it is whole
+    CAPTURE(size);
+    REQUIRE(test::CodeOf(DecodeRecord(good.substr(0, size))) == absl::StatusCode::kInternal);
+  }
+  CHECK_FAILS(DecodeRecord(std::string(good.size(), '\0')), kInternal, "damaged");
+}
+
+TEST_CASE("a record of another schema version is refused and says which") {
+  const nlohmann::json object = test::Value(DecodeChecked(EncodeRecord(Block()), 1, "record"));
+  for (const int version : {0, 2, 99}) {
+    CHECK_FAILS(DecodeRecord(EncodeChecked(object, version)), kInternal,
+                "has schema version " + std::to_string(version));
+  }
+}
+
+TEST_CASE("impossible values are refused even under a right checksum") {
+  const struct {
+    const char* what;
+    std::function<void(VolumeRecord&)> change;
+  } rows[] = {
+      {"bad uuid", [](VolumeRecord& r) { r.volume.id.uuid = "../../etc"; }},
+      {"impossible capacity 0", [](VolumeRecord& r) { r.volume.capacity_bytes = 0; }},
+      {"impossible capacity -4096", [](VolumeRecord& r) { r.volume.capacity_bytes = -4096; }},
+      {"impossible capacity 4097", [](VolumeRecord& r) { r.volume.capacity_bytes = 4097; }},
+      {"impossible growth", [](VolumeRecord& r) { r.grow_to_bytes = r.volume.capacity_bytes; }},
+      {"impossible growth to 1", [](VolumeRecord& r) { r.grow_to_bytes = 1; }},
+      {"impossible sector size", [](VolumeRecord& r) { r.sector_size = 1024; }},
+      {"contradict", [](VolumeRecord& r) { r.volume.filesystem = ""; }},
+      {"contradict", [](VolumeRecord& r) { r.volume.access_type = AccessType::kBlock; }},
+      {"contradict", [](VolumeRecord& r) { r.volume.filesystem_uuid = ""; }},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.what);
+    VolumeRecord record = Formatted();
+    row.change(record);
+    CHECK_FAILS(DecodeRecord(EncodeRecord(record)), kInternal, row.what);
+  }
+}
+
+TEST_CASE("missing, misnamed and mistyped fields are refused even under a right checksum") {
+  const nlohmann::json good = test::Value(DecodeChecked(EncodeRecord(Formatted()), 1, "record"));
+  for (const auto& [key, value] : good.items()) {
+    CAPTURE(key);
+    nlohmann::json missing = good;
+    missing.erase(key);
+    CHECK_FAILS(DecodeRecord(EncodeChecked(missing, 1)), kInternal, "");
+    nlohmann::json mistyped = good;
+    mistyped[key] = nlohmann::json::array({nlohmann::json::object()});
+    CHECK_FAILS(DecodeRecord(EncodeChecked(mistyped, 1)), kInternal, "");
+  }
+  for (const char* key : {"state", "provisioning", "access_type"}) {
+    nlohmann::json unknown = good;
+    unknown[key] = "other";
+    CHECK_FAILS(DecodeRecord(EncodeChecked(unknown, 1)), kInternal, "'other'");
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::pool
