@@ -24,10 +24,12 @@ function(static_archives name)
       list(APPEND archives ${archive_${library}})
     endif()
   endforeach()
+  # A static archive comes after everything that needs it: of several places the last one counts.
+  list(REVERSE archives)
   list(REMOVE_DUPLICATES archives)
+  list(REVERSE archives)
   add_library(${name} INTERFACE)
-  target_link_libraries(${name} INTERFACE -Wl,--start-group ${archives} -Wl,--end-group
-                                          Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} INTERFACE ${archives} Threads::Threads ${CMAKE_DL_LIBS})
 endfunction()
 
 pkg_check_modules(ABSL REQUIRED absl_statusor)

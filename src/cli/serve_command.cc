@@ -12,7 +12,8 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Example: volumes in image files below /srv/volumes, everything in one process
+constexpr char kFooter[] =
+    R"(Example: volumes in image files below /srv/volumes, everything in one process
 
   holdfast serve --node-id=$(hostname) --pool=default=file:/srv/volumes
 
@@ -89,18 +90,21 @@ void AddServeCommand(CLI::App& app, Action& run) {
   CLI::App& serve = *app.add_subcommand("serve", "Serve the CSI services on a Unix socket");
   serve.footer(kFooter);
   serve.add_option("--role", flags->role, "all (default), controller or node");
-  serve.add_option("--endpoint", flags->endpoint,
-                   "Unix socket to serve on (default unix:///run/holdfast/csi.sock)")
+  serve
+      .add_option("--endpoint", flags->endpoint,
+                  "Unix socket to serve on (default unix:///run/holdfast/csi.sock)")
       ->envname("CSI_ENDPOINT");
   serve.add_option("--node-id", flags->node_id,
                    "Name of this node, stable for its life (default: the host's name)");
   serve.add_option("--state-dir", flags->state_dir,
                    "Directory for Holdfast's own state (default /var/lib/holdfast)");
-  serve.add_option("--pool", flags->pools,
-                   "NAME=file:DIRECTORY[,key=value...]; repeatable, the first is the default pool")
+  serve
+      .add_option("--pool", flags->pools,
+                  "NAME=file:DIRECTORY[,key=value...]; repeatable, the first is the default pool")
       ->take_all();
-  serve.add_option("--accept-moved-pool", flags->moved_pools,
-                   "NAME of a pool that was copied to another filesystem on purpose; for one start");
+  serve.add_option(
+      "--accept-moved-pool", flags->moved_pools,
+      "NAME of a pool that was copied to another filesystem on purpose; for one start");
   serve.add_option("--driver-name", flags->driver_name, "CSI name (default csi.holdfast.dev)");
   serve.add_option("--max-volumes", flags->max_volumes,
                    "Volumes this node takes, for the scheduler; 0: no limit (default)");

@@ -15,7 +15,8 @@ absl::Status CheckFields(const csi::v1::CreateVolumeRequest& request) {
     return InvalidArgument("volume_capabilities is missing");
   }
   if (request.has_volume_content_source()) {
-    return InvalidArgument("volume_content_source is not supported: there are no snapshots or clones");
+    return InvalidArgument(
+        "volume_content_source is not supported: there are no snapshots or clones");
   }
   if (!request.mutable_parameters().empty()) {
     return InvalidArgument("mutable_parameters is not supported: volumes cannot be modified");

@@ -19,8 +19,8 @@ struct ClassParameters {
   std::map<std::string, std::string> given;  // all but the CO's own keys, for comparison
 };
 
-// INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/" are
-// the CO's own and tolerated.
+// INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/"
+// are the CO's own and tolerated.
 [[nodiscard]] absl::StatusOr<ClassParameters> ParseParameters(
     const google::protobuf::Map<std::string, std::string>& parameters);
 

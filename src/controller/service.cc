@@ -16,9 +16,12 @@ namespace {
 using Capability = csi::v1::ControllerServiceCapability;
 
 constexpr Capability::RPC::Type kCapabilities[] = {
-    Capability::RPC::CREATE_DELETE_VOLUME, Capability::RPC::LIST_VOLUMES,
-    Capability::RPC::GET_CAPACITY,         Capability::RPC::EXPAND_VOLUME,
-    Capability::RPC::VOLUME_CONDITION,     Capability::RPC::GET_VOLUME,
+    Capability::RPC::CREATE_DELETE_VOLUME,
+    Capability::RPC::LIST_VOLUMES,
+    Capability::RPC::GET_CAPACITY,
+    Capability::RPC::EXPAND_VOLUME,
+    Capability::RPC::VOLUME_CONDITION,
+    Capability::RPC::GET_VOLUME,
     Capability::RPC::SINGLE_NODE_MULTI_WRITER,
 };
 
@@ -30,7 +33,8 @@ void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condi
 // The smallest volume of the kind that a GetCapacityRequest describes.
 Bytes MinimumSize(const csi::v1::GetCapacityRequest& request, const ClassParameters& parameters,
                   const pool::PoolInfo& pool) {
-  std::string name = parameters.filesystem.empty() ? pool.default_filesystem : parameters.filesystem;
+  std::string name =
+      parameters.filesystem.empty() ? pool.default_filesystem : parameters.filesystem;
   for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
     if (capability.has_block()) return kVolumeGranularity;
     if (!capability.mount().fs_type().empty()) name = capability.mount().fs_type();
@@ -73,8 +77,7 @@ absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
   const auto located = Locate(request.volume_id());
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
-  ASSIGN_OR_RETURN(const auto lock,
-                   env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
+  ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
   const auto stage = env_.stages.Find(request.volume_id());
   if (stage.ok()) {
     const auto device = located->pool->FindAttached(located->id);
@@ -112,7 +115,8 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
                            csi::v1::ListVolumesResponse& response) {
   if (request.max_entries() < 0) return InvalidArgument("max_entries is negative");
   if (!request.starting_token().empty() && !VolumeId::Parse(request.starting_token())) {
-    return Aborted("starting_token was not given by an earlier ListVolumes; start again without it");
+    return Aborted(
+        "starting_token was not given by an earlier ListVolumes; start again without it");
   }
   const auto limit = static_cast<std::size_t>(request.max_entries());
   // One more than asked for tells whether there is a next page.
@@ -164,9 +168,8 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "ControllerExpandVolume"));
   if (request.has_volume_capability()) {
-    ASSIGN_OR_RETURN(const VolumeUse use,
-                     rpc::ParseCapability(request.volume_capability(),
-                                          absl::StatusCode::kInvalidArgument));
+    ASSIGN_OR_RETURN(const VolumeUse use, rpc::ParseCapability(request.volume_capability(),
+                                                               absl::StatusCode::kInvalidArgument));
     ASSIGN_OR_RETURN(const Volume present, located.pool->Get(located.id));
     RETURN_IF_ERROR(WithCode(RequireSuitable(present, use), absl::StatusCode::kInvalidArgument));
   }
@@ -177,7 +180,8 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   }
   RETURN_IF_ERROR(volume.status());
   response.set_capacity_bytes(volume->capacity_bytes);
-  // Raw block shows its size at once, and a filesystem that is not there yet will be made that large.
+  // Raw block shows its size at once, and a filesystem that is not there yet will be made that
+  // large.
   response.set_node_expansion_required(volume->state == VolumeState::kFormatted);
   return absl::OkStatus();
 }
@@ -193,8 +197,8 @@ absl::Status Service::Get(const csi::v1::ControllerGetVolumeRequest& request,
   return absl::OkStatus();
 }
 
-// A volume that another node or an unknown pool owns may well exist: the CO must ask again, and must
-// never take the answer for "gone".
+// A volume that another node or an unknown pool owns may well exist: the CO must ask again, and
+// must never take the answer for "gone".
 absl::StatusOr<pool::Pools::Located> Service::Locate(const std::string& volume_id) const {
   auto located = env_.pools.Locate(volume_id);
   if (located.ok() || absl::IsNotFound(located.status())) return located;

@@ -34,11 +34,9 @@ class Service final : public csi::v1::Controller::Service {
   grpc::Status ValidateVolumeCapabilities(
       grpc::ServerContext* context, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
       csi::v1::ValidateVolumeCapabilitiesResponse* response) override;
-  grpc::Status ListVolumes(grpc::ServerContext* context,
-                           const csi::v1::ListVolumesRequest* request,
+  grpc::Status ListVolumes(grpc::ServerContext* context, const csi::v1::ListVolumesRequest* request,
                            csi::v1::ListVolumesResponse* response) override;
-  grpc::Status GetCapacity(grpc::ServerContext* context,
-                           const csi::v1::GetCapacityRequest* request,
+  grpc::Status GetCapacity(grpc::ServerContext* context, const csi::v1::GetCapacityRequest* request,
                            csi::v1::GetCapacityResponse* response) override;
   grpc::Status ControllerGetCapabilities(
       grpc::ServerContext* context, const csi::v1::ControllerGetCapabilitiesRequest* request,

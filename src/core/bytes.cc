@@ -25,8 +25,8 @@ constexpr std::array<std::pair<std::string_view, double>, 9> kSuffixes = {{
 
 absl::StatusOr<Bytes> ParseBytes(std::string_view text) {
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number,
-                                            std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const std::string_view suffix(end, text.data() + text.size() - end);
   if (error == std::errc() && number >= 0) {
     for (const auto& [name, factor] : kSuffixes) {

@@ -35,8 +35,8 @@ struct Config {
 // name well-formed, at least one pool, endpoint a Unix socket.
 [[nodiscard]] absl::Status ValidateConfig(const Config& config);
 
-// The file system path of a CSI endpoint: unix:///x.sock, unix:/x.sock or /x.sock; at most 107 bytes
-// (unix(7)). INVALID_ARGUMENT otherwise.
+// The file system path of a CSI endpoint: unix:///x.sock, unix:/x.sock or /x.sock; at most 107
+// bytes (unix(7)). INVALID_ARGUMENT otherwise.
 [[nodiscard]] absl::StatusOr<std::string> SocketPath(const std::string& endpoint);
 
 }  // namespace holdfast

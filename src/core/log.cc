@@ -34,8 +34,8 @@ const LevelName& Find(LogLevel level) {
 
 spdlog::logger& Logger() {
   static const auto logger = [] {
-    auto made = std::make_shared<spdlog::logger>(
-        "holdfast", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("holdfast",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%v");  // the line is complete JSON
     return made;
   }();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log: one JSON object per line on standard error, written at once so that a crash loses nothing.
-// Callers log facts by name; requests are never written as a whole, so secrets cannot slip in.
+// The log: one JSON object per line on standard error, written at once so that a crash loses
+// nothing. Callers log facts by name; requests are never written as a whole, so secrets cannot slip
+// in.
 #pragma once
 
 #include <fmt/format.h>

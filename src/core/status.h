@@ -85,8 +85,8 @@ template <typename... Args>
 #define HOLDFAST_CONCAT(a, b) HOLDFAST_CONCAT_INNER(a, b)
 
 // Returns the status of `expression` from the current function unless it is OK.
-#define RETURN_IF_ERROR(expression)                                  \
-  do {                                                               \
+#define RETURN_IF_ERROR(expression)                                         \
+  do {                                                                      \
     if (absl::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 

@@ -54,9 +54,9 @@ struct VolumeSpec {
   Bytes minimum_bytes = 0;  // what the filesystem needs at least
   Provisioning provisioning = Provisioning::kThick;
   AccessType access_type = AccessType::kMount;
-  std::string filesystem;                           // empty for block volumes
-  std::vector<std::string> mkfs_options;            // checked argument vector
-  std::map<std::string, std::string> parameters;    // StorageClass parameters, for comparison
+  std::string filesystem;                         // empty for block volumes
+  std::vector<std::string> mkfs_options;          // checked argument vector
+  std::map<std::string, std::string> parameters;  // StorageClass parameters, for comparison
 };
 
 struct Volume {

@@ -42,16 +42,14 @@ absl::Status ValidatePoolName(std::string_view name) {
   const auto allowed = [](char c) { return std::islower(c) || std::isdigit(c) || c == '-'; };
   if (name.empty() || name.size() > kMaxPoolName || !std::ranges::all_of(name, allowed) ||
       name.front() == '-' || name.back() == '-') {
-    return InvalidArgument(
-        "pool name '{}' must be 1 to {} characters of a-z, 0-9 and inner '-'", name, kMaxPoolName);
+    return InvalidArgument("pool name '{}' must be 1 to {} characters of a-z, 0-9 and inner '-'",
+                           name, kMaxPoolName);
   }
   return absl::OkStatus();
 }
 
 absl::Status ValidateNodeId(std::string_view node_id) {
-  const auto allowed = [](char c) {
-    return IsAlphanumeric(c) || c == '.' || c == '_' || c == '-';
-  };
+  const auto allowed = [](char c) { return IsAlphanumeric(c) || c == '.' || c == '_' || c == '-'; };
   if (node_id.empty() || node_id.size() > kMaxNodeId || !std::ranges::all_of(node_id, allowed) ||
       !IsAlphanumeric(node_id.front()) || !IsAlphanumeric(node_id.back())) {
     return InvalidArgument(

@@ -93,10 +93,13 @@ class BtrfsFilesystem final : public Filesystem {
     // A positive answer of the ioctl (a balance or the like is running) shows here, too.
     ASSIGN_OR_RETURN(const BtrfsSize after, ReadSize(root.get(), device, mount_path));
     if (after.reachable == after.total) return absl::OkStatus();
-    return Internal("btrfs at '{}' has {} of {} bytes after growing; a running balance or device "
-                    "operation keeps it from growing",
-                    mount_path, after.total, after.reachable);
+    return Internal(
+        "btrfs at '{}' has {} of {} bytes after growing; a running balance or device "
+        "operation keeps it from growing",
+        mount_path, after.total, after.reachable);
   }
+
+  bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }
 
   absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const override {

@@ -23,12 +23,35 @@ constexpr int kCorrected = 1;
 // ext4 differ by features alone), without losing the journal, and without losing growth.
 std::vector<std::string_view> SwitchableFeatures(bool ext4) {
   if (!ext4) return {"dir_index", "^dir_index", "large_file"};
-  return {"dir_index",      "^dir_index",     "64bit",        "^64bit",         "metadata_csum",
-          "^metadata_csum", "huge_file",      "^huge_file",   "extra_isize",    "^extra_isize",
-          "dir_nlink",      "^dir_nlink",     "flex_bg",      "^flex_bg",       "large_file",
-          "large_dir",      "inline_data",    "ea_inode",     "encrypt",        "verity",
-          "casefold",       "quota",          "project",      "fast_commit",    "stable_inodes",
-          "orphan_file",    "^orphan_file",   "metadata_csum_seed", "^metadata_csum_seed"};
+  return {"dir_index",
+          "^dir_index",
+          "64bit",
+          "^64bit",
+          "metadata_csum",
+          "^metadata_csum",
+          "huge_file",
+          "^huge_file",
+          "extra_isize",
+          "^extra_isize",
+          "dir_nlink",
+          "^dir_nlink",
+          "flex_bg",
+          "^flex_bg",
+          "large_file",
+          "large_dir",
+          "inline_data",
+          "ea_inode",
+          "encrypt",
+          "verity",
+          "casefold",
+          "quota",
+          "project",
+          "fast_commit",
+          "stable_inodes",
+          "orphan_file",
+          "^orphan_file",
+          "metadata_csum_seed",
+          "^metadata_csum_seed"};
 }
 
 std::vector<MkfsOption> AllowedOptions(bool ext4) {
@@ -163,6 +186,10 @@ class ExtFilesystem final : public Filesystem {
     if (after.blocks >= target) return absl::OkStatus();
     return Internal("the filesystem at '{}' has {} blocks after growing to {}", mount_path,
                     after.blocks, target);
+  }
+
+  bool HasRecordedErrors(const os::BlockDevice& device) const override {
+    return ExtHasErrors(device);
   }
 
   absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(

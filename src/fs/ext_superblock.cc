@@ -10,8 +10,10 @@ extern "C" {
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "os/unique_fd.h"
 
@@ -59,6 +61,29 @@ std::uint32_t MetadataBlocks(const struct_ext2_filsys& filesystem) {
          filesystem.super->s_reserved_gdt_blocks;
 }
 
+// As libext2fs checks it, which asks for an open filesystem.
+bool HasGoodChecksum(ext2_super_block& superblock) {
+  if (ext2fs_has_feature_metadata_csum(&superblock) == 0) return true;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&superblock);
+  return ext2fs_crc32c_le(~0U, bytes, offsetof(ext2_super_block, s_checksum)) ==
+         superblock.s_checksum;
+}
+
+// The superblock as it lies there, if it looks like one.
+std::optional<ext2_super_block> Peek(const os::BlockDevice& device) {
+  ext2_super_block superblock{};
+  const os::UniqueFd fd(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr std::uint32_t kLargestLogBlockSize = 6;  // 64 KiB
+  if (!fd.valid() ||
+      ::pread(fd.get(), &superblock, sizeof(superblock), SUPERBLOCK_OFFSET) !=
+          static_cast<ssize_t>(sizeof(superblock)) ||
+      superblock.s_magic != EXT2_SUPER_MAGIC ||
+      superblock.s_log_block_size > kLargestLogBlockSize) {
+    return std::nullopt;
+  }
+  return superblock;
+}
+
 }  // namespace
 
 absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, Mounted mounted) {
@@ -66,8 +91,7 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
   int flags = EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_64BITS;
   if (mounted == Mounted::kYes) flags |= EXT2_FLAG_IGNORE_CSUM_ERRORS;
   ext2_filsys opened = nullptr;
-  const errcode_t error =
-      ext2fs_open(device.path.c_str(), flags, 0, 0, unix_io_manager, &opened);
+  const errcode_t error = ext2fs_open(device.path.c_str(), flags, 0, 0, unix_io_manager, &opened);
   const ExtHandle filesystem(opened);
   if (error != 0) return OpenError(error, device.path);
   return ExtSuperblock{
@@ -82,20 +106,18 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
 }
 
 bool IsCleanAndFull(const os::BlockDevice& device) {
-  ext2_super_block superblock{};
-  const os::UniqueFd fd(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid() || ::pread(fd.get(), &superblock, sizeof(superblock), SUPERBLOCK_OFFSET) !=
-                         static_cast<ssize_t>(sizeof(superblock))) {
-    return false;
-  }
-  constexpr std::uint32_t kLargestLogBlockSize = 6;  // 64 KiB
-  if (superblock.s_magic != EXT2_SUPER_MAGIC || (superblock.s_state & EXT2_ERROR_FS) != 0 ||
-      superblock.s_log_block_size > kLargestLogBlockSize) {
-    return false;
-  }
-  const std::uint64_t size = ext2fs_blocks_count(&superblock)
-                             << (EXT2_MIN_BLOCK_LOG_SIZE + superblock.s_log_block_size);
+  const std::optional<ext2_super_block> superblock = Peek(device);
+  if (!superblock || (superblock->s_state & EXT2_ERROR_FS) != 0) return false;
+  ext2_super_block copy = *superblock;  // the library's accessors take no const
+  if (!HasGoodChecksum(copy)) return false;
+  const std::uint64_t size = ext2fs_blocks_count(&copy)
+                             << (EXT2_MIN_BLOCK_LOG_SIZE + copy.s_log_block_size);
   return size >= static_cast<std::uint64_t>(AlignDown(device.size, kSizeUnit));
+}
+
+bool ExtHasErrors(const os::BlockDevice& device) {
+  const std::optional<ext2_super_block> superblock = Peek(device);
+  return superblock && (superblock->s_state & EXT2_ERROR_FS) != 0;
 }
 
 std::uint64_t ReachableBlocks(const ExtSuperblock& superblock, Bytes size) {

@@ -28,10 +28,13 @@ enum class Mounted { kNo, kYes };
 [[nodiscard]] absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device,
                                                               Mounted mounted);
 
-// True when the superblock is clean and the filesystem fills its device: nothing is to be checked or
-// grown. One read, while ReadExtSuperblock flushes the device first (libext2fs does, on opening it).
-// False whenever in doubt.
+// True when the superblock is undamaged and clean and the filesystem fills its device: nothing is
+// to be checked or grown. One read, while ReadExtSuperblock flushes the device first (libext2fs
+// does, on opening it). False whenever in doubt.
 [[nodiscard]] bool IsCleanAndFull(const os::BlockDevice& device);
+
+// True when the superblock carries the error flag. One read; false if it cannot be read.
+[[nodiscard]] bool ExtHasErrors(const os::BlockDevice& device);
 
 // The block count that the filesystem can grow to on a device of `size` bytes: all of it, except a
 // new last group that has hardly room for more than its own description, which both the kernel

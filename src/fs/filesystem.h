@@ -12,8 +12,8 @@
 namespace holdfast::fs {
 
 struct FormatOptions {
-  std::string uuid;               // the filesystem's UUID, chosen and recorded before mkfs runs
-  bool keep_allocation = true;    // thick volume: mkfs must not discard the device
+  std::string uuid;                // the filesystem's UUID, chosen and recorded before mkfs runs
+  bool keep_allocation = true;     // thick volume: mkfs must not discard the device
   std::vector<std::string> extra;  // from ParseMkfsOptions
 };
 
@@ -57,6 +57,10 @@ class Filesystem {
   // filesystem errors).
   [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
                                           const std::string& mount_path) const = 0;
+
+  // Whether the filesystem, mounted or not, has noted that it is damaged. One read at most. xfs and
+  // btrfs keep no such note: they stop answering instead.
+  [[nodiscard]] virtual bool HasRecordedErrors(const os::BlockDevice& device) const = 0;
 
   // Turns the StorageClass parameter mkfsOptions into arguments: words separated by spaces, only
   // options of mkfs that shape the filesystem. INVALID_ARGUMENT naming the word for options that

@@ -48,16 +48,15 @@ absl::StatusOr<os::UniqueFd> OpenDevice(const os::BlockDevice& device, int claim
 // What a probe looks for.
 enum class Scope { kEverything, kOneFilesystem };
 
-// libblkid reads some fifty places, most of them in the first and last MiB: fetched at once, they cost
-// two reads.
+// libblkid reads some fifty places, most of them in the first and last MiB: fetched at once, they
+// cost two reads.
 void ReadAheadEnds(int fd, Bytes size) {
   constexpr Bytes kEnd = 2 * kMiB;
   ::posix_fadvise(fd, 0, kEnd, POSIX_FADV_WILLNEED);
   ::posix_fadvise(fd, std::max<Bytes>(0, size - kEnd), kEnd, POSIX_FADV_WILLNEED);
 }
 
-absl::StatusOr<ProbeHandle> NewProbe(const os::UniqueFd& fd, const std::string& path,
-                                     Scope scope) {
+absl::StatusOr<ProbeHandle> NewProbe(const os::UniqueFd& fd, const std::string& path, Scope scope) {
   ProbeHandle probe(blkid_new_probe());
   if (probe == nullptr) return Internal("cannot probe {}: out of memory", path);
   constexpr int kSuperblockFlags = BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID |
@@ -79,9 +78,8 @@ std::string Value(blkid_probe probe, const char* name) {
 }
 
 Signature FoundSignature(blkid_probe probe) {
-  Signature found{.type = Value(probe, "TYPE"),
-                  .usage = Value(probe, "USAGE"),
-                  .uuid = Value(probe, "UUID")};
+  Signature found{
+      .type = Value(probe, "TYPE"), .usage = Value(probe, "USAGE"), .uuid = Value(probe, "UUID")};
   if (found.type.empty()) {
     found = {.type = Value(probe, "PTTYPE"), .usage = "partition table", .uuid = ""};
   }
@@ -122,8 +120,10 @@ absl::StatusOr<bool> HoldsFilesystem(const os::BlockDevice& device, const std::s
     case kFound:
       return Value(probe.get(), "TYPE") == type && Value(probe.get(), "UUID") == uuid;
     case kNothing:
-    case kAmbivalent: return false;
-    default: return OsError(errno, fmt::format("cannot read {} to see what it holds", device.path));
+    case kAmbivalent:
+      return false;
+    default:
+      return OsError(errno, fmt::format("cannot read {} to see what it holds", device.path));
   }
 }
 

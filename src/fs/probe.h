@@ -38,7 +38,8 @@ struct ProbeResult {
 // this is the only guard in front of it.
 [[nodiscard]] absl::Status RequireBlank(const os::BlockDevice& device);
 
-// OK only if the device holds the filesystem `type` with `uuid`. FAILED_PRECONDITION says what is
+// OK if the device holds the filesystem `type` with `uuid`, whatever other signatures are beside
+// it: the caller's record already says that the device is ours. FAILED_PRECONDITION says what is
 // there instead. "ext3" and "ext4" are told apart as libblkid does.
 [[nodiscard]] absl::Status RequireFilesystem(const os::BlockDevice& device, const std::string& type,
                                              const std::string& uuid);

@@ -70,8 +70,8 @@ class XfsFilesystem final : public Filesystem {
   }
 
   // The new size is in the log alone at first, and the log recovery of older kernels (6.1 seen)
-  // rejects what it finds in the new part of the filesystem: after a power cut the volume could not be
-  // mounted. So the superblock goes to its place before success is told.
+  // rejects what it finds in the new part of the filesystem: after a power cut the volume could not
+  // be mounted. So the superblock goes to its place before success is told.
   absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
     ASSIGN_OR_RETURN(const xfs_fsop_geom before, ReadGeometry(root.get(), mount_path));
@@ -88,6 +88,8 @@ class XfsFilesystem final : public Filesystem {
     return Internal("xfs at '{}' has {} blocks after growing to {}", mount_path, after.datablocks,
                     target);
   }
+
+  bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }
 
   absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const override {

@@ -15,9 +15,10 @@ absl::Status RequirePrograms(const std::string& filesystem_name, const std::stri
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", filesystem_name);
   for (const std::string& program : filesystem->programs()) {
     if (os::FindProgram(program).ok()) continue;
-    return FailedPrecondition("program '{}' is missing, which {}, the default filesystem of pool "
-                              "'{}', needs; `holdfast doctor` names its package",
-                              program, filesystem_name, pool);
+    return FailedPrecondition(
+        "program '{}' is missing, which {}, the default filesystem of pool "
+        "'{}', needs; `holdfast doctor` names its package",
+        program, filesystem_name, pool);
   }
   return absl::OkStatus();
 }

@@ -52,7 +52,8 @@ absl::StatusOr<os::BlockDevice> EnsureFormatted(pool::Pool& pool, const Volume& 
       return blank;
     }
     case VolumeState::kAllocating:
-    case VolumeState::kDeleting: break;
+    case VolumeState::kDeleting:
+      break;
   }
   return Internal("volume '{}' is {} and cannot be formatted", volume.id.ToString(),
                   ToString(volume.state));

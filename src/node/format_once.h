@@ -17,10 +17,10 @@
 namespace holdfast::node {
 
 // Brings an attached volume to state formatted, or checks that it still holds the recorded
-// filesystem. Returns its device, which may be another one than before. The caller holds the volume's
-// lock. FAILED_PRECONDITION when the device holds anything that is not the recorded filesystem (for a
-// volume never formatted: anything at all); its bytes are left as they are. INTERNAL when mkfs failed
-// or the device cannot be read; a repetition carries on.
+// filesystem. Returns its device, which may be another one than before. The caller holds the
+// volume's lock. FAILED_PRECONDITION when the device holds anything that is not the recorded
+// filesystem (for a volume never formatted: anything at all); its bytes are left as they are.
+// INTERNAL when mkfs failed or the device cannot be read; a repetition carries on.
 [[nodiscard]] absl::StatusOr<os::BlockDevice> EnsureFormatted(pool::Pool& pool,
                                                               const Volume& volume,
                                                               const os::BlockDevice& device);

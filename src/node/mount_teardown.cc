@@ -3,7 +3,6 @@
 
 #include <sys/sysmacros.h>
 
-#include "os/mount_table.h"
 #include "os/mounter.h"
 
 namespace holdfast::node {
@@ -12,11 +11,11 @@ namespace {
 constexpr unsigned kLoopMajor = 7;  // Documentation/admin-guide/devices.txt
 constexpr int kMaxLayers = 64;
 
+}  // namespace
+
 bool ShowsVolume(const os::MountEntry& entry) {
   return major(entry.device) == kLoopMajor || entry.root.starts_with("/loop");
 }
-
-}  // namespace
 
 absl::Status UnmountVolume(const os::TargetPath& target) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {

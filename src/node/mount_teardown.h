@@ -2,6 +2,7 @@
 // Taking mounts away by the mount table alone: no record, pool or volume is needed for it.
 #pragma once
 
+#include "os/mount_table.h"
 #include "os/target_path.h"
 
 namespace holdfast::node {
@@ -10,5 +11,8 @@ namespace holdfast::node {
 // loop device's node. OK if there is none. FAILED_PRECONDITION when one is busy, or when something
 // that is no volume is mounted there (it is left alone).
 [[nodiscard]] absl::Status UnmountVolume(const os::TargetPath& target);
+
+// True for a mount of a filesystem on a loop device, or of a loop device's node.
+[[nodiscard]] bool ShowsVolume(const os::MountEntry& entry);
 
 }  // namespace holdfast::node

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "node/mount_teardown.h"
+#include "node/request_path.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
 
@@ -73,8 +74,9 @@ absl::Status SetDeviceMode(const BlockDevice& device, bool read_only,
                            const std::vector<std::string>& others) {
   if (device.read_only == read_only) return absl::OkStatus();
   if (!others.empty()) {
-    return FailedPrecondition("already published {} at '{}': a raw block volume is one or the other",
-                              read_only ? "read-write" : "read-only", others.front());
+    return FailedPrecondition(
+        "already published {} at '{}': a raw block volume is one or the other",
+        read_only ? "read-write" : "read-only", others.front());
   }
   return os::SetReadOnly(device, read_only);
 }
@@ -98,9 +100,9 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(request.volume_id));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, request.use));
-  ASSIGN_OR_RETURN(const TargetPath target, TargetPath::Open(request.target_path, "target_path"));
+  ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(request.target_path, "target_path"));
   ASSIGN_OR_RETURN(const TargetPath staging,
-                   TargetPath::Open(request.staging_path, "staging_target_path"));
+                   OpenRequestPath(request.staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   const bool block = volume.access_type == AccessType::kBlock;
@@ -121,14 +123,14 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   const pool::Publication wanted{.access_mode = request.use.access_mode,
                                  .read_only = request.read_only || IsReadOnly(request.use),
                                  .mount_flags = request.use.mount_flags};
-  ASSIGN_OR_RETURN(const bool published, IsPublished(mounts, *record, target, *device,
-                                                     volume.access_type, wanted));
+  ASSIGN_OR_RETURN(const bool published,
+                   IsPublished(mounts, *record, target, *device, volume.access_type, wanted));
   if (published) return absl::OkStatus();
   const std::vector<std::string> others = OtherTargets(*record, mounts, target.path());
   RETURN_IF_ERROR(RequireRoomForAnother(*record, wanted.access_mode, others));
   if (block) RETURN_IF_ERROR(SetDeviceMode(*device, wanted.read_only, others));
-  RETURN_IF_ERROR(BindAt(block ? device->path : staging.path(), target, volume.access_type,
-                         wanted));
+  RETURN_IF_ERROR(
+      BindAt(block ? device->path : staging.path(), target, volume.access_type, wanted));
   record->publications.insert_or_assign(target.path(), wanted);
   const absl::Status written = stages_.Write(*record);
   if (written.ok()) return written;

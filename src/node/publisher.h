@@ -27,9 +27,10 @@ class Publisher final {
       : pools_(pools), stages_(stages) {}
 
   // Idempotent; never stacks a second mount. On any error what this call began is undone.
-  //   NOT_FOUND            no such volume, or no parent directory of the target
+  //   NOT_FOUND            no such volume
   //   ALREADY_EXISTS       published there in another way, or something else is mounted there
-  //   FAILED_PRECONDITION  not staged, cannot be used so, or published elsewhere on this node with
+  //   FAILED_PRECONDITION  no parent directory of the target, not staged, cannot be used so, or
+  //   published elsewhere on this node with
   //                        an access mode that allows one publication only
   [[nodiscard]] absl::Status Publish(const PublishRequest& request) const;
 

@@ -11,8 +11,10 @@ namespace {
 using Capability = csi::v1::NodeServiceCapability;
 
 constexpr Capability::RPC::Type kCapabilities[] = {
-    Capability::RPC::STAGE_UNSTAGE_VOLUME, Capability::RPC::GET_VOLUME_STATS,
-    Capability::RPC::EXPAND_VOLUME,        Capability::RPC::VOLUME_CONDITION,
+    Capability::RPC::STAGE_UNSTAGE_VOLUME,
+    Capability::RPC::GET_VOLUME_STATS,
+    Capability::RPC::EXPAND_VOLUME,
+    Capability::RPC::VOLUME_CONDITION,
     Capability::RPC::SINGLE_NODE_MULTI_WRITER,
 };
 
@@ -31,9 +33,9 @@ absl::Status Service::Stage(const csi::v1::NodeStageVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   RETURN_IF_ERROR(rpc::RequirePath(request.staging_target_path(), "staging_target_path"));
   if (!request.has_volume_capability()) return InvalidArgument("volume_capability is missing");
-  ASSIGN_OR_RETURN(const VolumeUse use,
-                   rpc::ParseCapability(request.volume_capability(),
-                                        absl::StatusCode::kFailedPrecondition));
+  ASSIGN_OR_RETURN(
+      const VolumeUse use,
+      rpc::ParseCapability(request.volume_capability(), absl::StatusCode::kFailedPrecondition));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "NodeStageVolume"));
   return stager_.Stage(request.volume_id(), request.staging_target_path(), use);
@@ -51,9 +53,9 @@ absl::Status Service::Publish(const csi::v1::NodePublishVolumeRequest& request) 
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   RETURN_IF_ERROR(rpc::RequirePath(request.target_path(), "target_path"));
   if (!request.has_volume_capability()) return InvalidArgument("volume_capability is missing");
-  ASSIGN_OR_RETURN(const VolumeUse use,
-                   rpc::ParseCapability(request.volume_capability(),
-                                        absl::StatusCode::kFailedPrecondition));
+  ASSIGN_OR_RETURN(
+      const VolumeUse use,
+      rpc::ParseCapability(request.volume_capability(), absl::StatusCode::kFailedPrecondition));
   if (request.staging_target_path().empty()) {
     return FailedPrecondition("staging_target_path is missing: volumes are staged first");
   }

@@ -52,8 +52,7 @@ class Service final : public csi::v1::Node::Service {
   grpc::Status NodeGetCapabilities(grpc::ServerContext* context,
                                    const csi::v1::NodeGetCapabilitiesRequest* request,
                                    csi::v1::NodeGetCapabilitiesResponse* response) override;
-  grpc::Status NodeGetInfo(grpc::ServerContext* context,
-                           const csi::v1::NodeGetInfoRequest* request,
+  grpc::Status NodeGetInfo(grpc::ServerContext* context, const csi::v1::NodeGetInfoRequest* request,
                            csi::v1::NodeGetInfoResponse* response) override;
 
  private:

@@ -12,9 +12,10 @@ absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice&
   if (record.growing) RETURN_IF_ERROR(os::Thaw(mount_path));
   record.growing = true;
   RETURN_IF_ERROR(stages.Write(record));
-  RETURN_IF_ERROR(filesystem.Grow(device, mount_path));
-  record.growing = false;
-  return stages.Write(record);
+  const absl::Status grown = filesystem.Grow(device, mount_path);
+  record.growing = false;  // also after a failure: only a kill leaves it frozen
+  const absl::Status unmarked = stages.Write(record);
+  return grown.ok() ? unmarked : grown;
 }
 
 void ThawInterruptedGrowth(const pool::StageStore& stages) {

@@ -11,13 +11,14 @@ namespace holdfast::node {
 
 // Grows the filesystem mounted at `mount_path` to its device. The stage record is marked before and
 // unmarked after, because growing xfs freezes it for a moment (Filesystem::Grow) and a kill in that
-// moment leaves it frozen. What an interrupted growth left is ended first. Errors as Filesystem::Grow.
+// moment leaves it frozen. What an interrupted growth left is ended first. Errors as
+// Filesystem::Grow.
 [[nodiscard]] absl::Status GrowStaged(const fs::Filesystem& filesystem,
                                       const os::BlockDevice& device, const std::string& mount_path,
                                       const pool::StageStore& stages, pool::StageRecord& record);
 
-// At start: lets the filesystems run on whose growth a killed process interrupted. The growth itself
-// is repeated by its caller. Failures are logged: they must not keep other volumes waiting.
+// At start: lets the filesystems run on whose growth a killed process interrupted. The growth
+// itself is repeated by its caller. Failures are logged: they must not keep other volumes waiting.
 void ThawInterruptedGrowth(const pool::StageStore& stages);
 
 }  // namespace holdfast::node

@@ -5,6 +5,7 @@
 #include "fs/filesystem.h"
 #include "node/format_once.h"
 #include "node/mount_teardown.h"
+#include "node/request_path.h"
 #include "node/staged_growth.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
@@ -78,11 +79,14 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
   }
   ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
   if (!read_only) RETURN_IF_ERROR(filesystem->PrepareMount(device));
-  RETURN_IF_ERROR(os::MountFilesystem(os::DeviceMount{.device = device.path,
-                                                      .filesystem = volume.filesystem,
-                                                      .read_only = read_only,
-                                                      .flags = use.mount_flags},
-                                      target));
+  const absl::Status done = os::MountFilesystem(os::DeviceMount{.device = device.path,
+                                                                .filesystem = volume.filesystem,
+                                                                .read_only = read_only,
+                                                                .flags = use.mount_flags},
+                                                target);
+  // NOT_FOUND, for a missing staging directory, would say that there is no such volume.
+  if (absl::IsNotFound(done)) return WithCode(done, absl::StatusCode::kFailedPrecondition);
+  RETURN_IF_ERROR(done);
   if (!read_only) GrowIfSmaller(*filesystem, device, target, stages, record);
   return true;
 }
@@ -93,13 +97,28 @@ absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const
   ASSIGN_OR_RETURN(const BlockDevice device, pool.Attach(volume.id));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
-    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, stages,
-                                              record));
+    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, stages, record));
   }
   if (recorded && !mounted_now) return absl::OkStatus();
   const absl::Status written = stages.Write(record);
   if (!written.ok() && mounted_now) RETURN_IF_ERROR(UnmountVolume(target));
   return written;
+}
+
+// Whether the volume is known to be staged at another path than this, or another volume is mounted
+// here: then nothing of it is to be undone here. False when the volume cannot be asked about:
+// teardown must not depend on that.
+absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& located,
+                                 const pool::StageStore& stages, const TargetPath& target) {
+  if (!located.ok()) return false;
+  const auto device = located->pool->FindAttached(located->id);
+  if (!device.ok()) return false;
+  const auto record = stages.Find(located->id.ToString());
+  if (record.ok() && *device && record->staging_path != target.path()) return true;
+  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
+  const os::MountEntry* const entry = mounts.At(target.path());
+  if (entry == nullptr || !ShowsVolume(*entry)) return false;
+  return !*device || entry->device != (*device)->number;
 }
 
 }  // namespace
@@ -110,7 +129,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   pool::Pool& pool = *located.pool;
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, use));
-  ASSIGN_OR_RETURN(const TargetPath target, TargetPath::Open(staging_path, "staging_target_path"));
+  ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
   auto record = stages_.Find(volume_id);
   // A record without a device is what is left of a staging that is gone.
@@ -125,8 +144,8 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
                                .growing = false,
                                .publications = {}};
   }
-  const absl::Status staged = StageVolume(pool, stages_, volume, *record, staged_before,
-                                          target, use);
+  const absl::Status staged =
+      StageVolume(pool, stages_, volume, *record, staged_before, target, use);
   if (staged.ok() || staged_before) return staged;
   // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
   const absl::Status detached = pool.Detach(located.id);
@@ -138,12 +157,14 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
 
 absl::Status Stager::Unstage(const std::string& volume_id, const std::string& staging_path) const {
   const auto target = TargetPath::Open(staging_path, "staging_target_path");
+  const auto located = pools_.Locate(volume_id);
   if (target.ok()) {
+    ASSIGN_OR_RETURN(const bool elsewhere, IsElsewhere(located, stages_, *target));
+    if (elsewhere) return absl::OkStatus();
     RETURN_IF_ERROR(UnmountVolume(*target));
   } else if (!absl::IsNotFound(target.status())) {
     return target.status();
   }
-  const auto located = pools_.Locate(volume_id);
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   RETURN_IF_ERROR(located->pool->Detach(located->id));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeStageVolume and NodeUnstageVolume without protobuf: a volume becomes a device of this node and,
-// unless it is raw block, a mounted filesystem at the staging path.
+// NodeStageVolume and NodeUnstageVolume without protobuf: a volume becomes a device of this node
+// and, unless it is raw block, a mounted filesystem at the staging path.
 #pragma once
 
 #include <string>
@@ -19,14 +19,15 @@ class Stager final {
 
   // Idempotent on a live mount: nothing is checked, formatted or mounted twice. On any error what
   // this call began is undone.
-  //   NOT_FOUND            no such volume, or no such staging directory
+  //   NOT_FOUND            no such volume
   //   ALREADY_EXISTS       staged there with another use, or something else is mounted there
   //   FAILED_PRECONDITION  the volume cannot be used so, is staged elsewhere, or does not hold what
-  //                        its record says
+  //                        its record says; or there is no such staging directory
   [[nodiscard]] absl::Status Stage(const std::string& volume_id, const std::string& staging_path,
                                    const VolumeUse& use) const;
 
-  // Works from the mount table alone; OK for what was never staged, or only half.
+  // Works from the mount table alone; OK for what was never staged, or only half, and for a path at
+  // which another volume is staged, or not this one (nothing is done then).
   // FAILED_PRECONDITION while the volume is still published.
   [[nodiscard]] absl::Status Unstage(const std::string& volume_id,
                                      const std::string& staging_path) const;

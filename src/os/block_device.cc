@@ -19,7 +19,6 @@ namespace {
 
 constexpr Bytes kProbeSize = kMiB;
 
-
 absl::StatusOr<UniqueFd> OpenNode(const std::string& path, int flags) {
   UniqueFd node(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
   if (node.valid()) return node;

@@ -22,7 +22,8 @@ struct BlockDevice {
 [[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path);
 
 // True when the first and the last MiB (the whole of a smaller device) read as zeros: no boot
-// sector, superblock, GPT backup or RAID/LUKS tail can be there. INTERNAL when any byte cannot be read.
+// sector, superblock, GPT backup or RAID/LUKS tail can be there. INTERNAL when any byte cannot be
+// read.
 [[nodiscard]] absl::StatusOr<bool> HeadAndTailAreZero(const BlockDevice& device);
 
 // Sets or clears the device's read-only flag (BLKROSET): the only thing that makes the raw block

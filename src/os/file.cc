@@ -43,13 +43,15 @@ absl::Status WriteFile(int directory_fd, const std::string& name, std::string_vi
   return durable ? Sync(file.get(), name) : absl::OkStatus();
 }
 
-// 0 or an errno. A file that need not be durable is exchanged with the one it replaces: ext4 writes a
-// new file out at once when it is renamed over another one (auto_da_alloc), which takes milliseconds.
+// 0 or an errno. A file that need not be durable is exchanged with the one it replaces: ext4 writes
+// a new file out at once when it is renamed over another one (auto_da_alloc), which takes
+// milliseconds.
 int RenameOver(int directory_fd, const char* temporary, const char* name, bool durable) {
-  if (!durable &&
-      ::renameat2(directory_fd, temporary, directory_fd, name, RENAME_EXCHANGE) == 0) {
-    ::unlinkat(directory_fd, temporary, 0);
-    return 0;
+  if (!durable && ::renameat2(directory_fd, temporary, directory_fd, name, RENAME_EXCHANGE) == 0) {
+    if (::unlinkat(directory_fd, temporary, 0) == 0) return 0;
+    const int error = errno;  // what had the name is no file: it gets its place back
+    ::renameat2(directory_fd, temporary, directory_fd, name, RENAME_EXCHANGE);
+    return error;
   }
   return ::renameat(directory_fd, temporary, directory_fd, name) == 0 ? 0 : errno;
 }
@@ -157,8 +159,7 @@ absl::StatusOr<std::string> ReadFileAt(int directory_fd, const std::string& name
   }
 }
 
-absl::Status WriteFileDurably(int directory_fd, const std::string& name,
-                              std::string_view content) {
+absl::Status WriteFileDurably(int directory_fd, const std::string& name, std::string_view content) {
   return Replace(directory_fd, name, content, /*durable=*/true);
 }
 
@@ -180,8 +181,8 @@ absl::Status RemoveEmptyDirectoryAt(int directory_fd, const std::string& name) {
 }
 
 absl::StatusOr<UniqueFd> LockFileAt(int directory_fd, const std::string& name) {
-  UniqueFd file(::openat(directory_fd, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-                         kFileMode));
+  UniqueFd file(
+      ::openat(directory_fd, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kFileMode));
   if (!file.valid()) return OsError(errno, fmt::format("cannot open lock file '{}'", name));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno == EWOULDBLOCK) {

@@ -10,9 +10,9 @@ namespace holdfast::os {
 
 // FIFREEZE and at once FITHAW of the filesystem mounted at `path` (ioctl_fsfreeze): writers wait a
 // moment, and everything, the superblock included, is in its place on disk afterwards; fsync and
-// syncfs only write the log. A process killed between the two leaves the filesystem frozen: mark that
-// it may happen before calling, and call Thaw afterwards. FAILED_PRECONDITION if somebody else holds
-// it frozen. Needs CAP_SYS_ADMIN.
+// syncfs only write the log. A process killed between the two leaves the filesystem frozen: mark
+// that it may happen before calling, and call Thaw afterwards. FAILED_PRECONDITION if somebody else
+// holds it frozen. Needs CAP_SYS_ADMIN.
 [[nodiscard]] absl::Status FlushByFreezing(const std::string& path);
 
 // Ends a freeze that a killed process left. OK if it is not frozen, or nothing is there.

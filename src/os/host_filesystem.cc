@@ -98,19 +98,25 @@ absl::StatusOr<std::string> FilesystemIdentity(int fd) {
   struct statfs facts {};
   if (::fstatfs(fd, &facts) != 0) return OsError(errno, "cannot identify the filesystem");
   switch (facts.f_type) {
-    case EXT4_SUPER_MAGIC: return ExtIdentity(facts);
-    case XFS_SUPER_MAGIC: return XfsIdentity(fd);
-    case BTRFS_SUPER_MAGIC: return BtrfsIdentity(fd);
-    case TMPFS_MAGIC: return "tmpfs";
-    case OVERLAYFS_SUPER_MAGIC: return "overlay";
-    case NFS_SUPER_MAGIC: return "nfs";
-    default: return fmt::format("type-{:x}", facts.f_type);
+    case EXT4_SUPER_MAGIC:
+      return ExtIdentity(facts);
+    case XFS_SUPER_MAGIC:
+      return XfsIdentity(fd);
+    case BTRFS_SUPER_MAGIC:
+      return BtrfsIdentity(fd);
+    case TMPFS_MAGIC:
+      return "tmpfs";
+    case OVERLAYFS_SUPER_MAGIC:
+      return "overlay";
+    case NFS_SUPER_MAGIC:
+      return "nfs";
+    default:
+      return fmt::format("type-{:x}", facts.f_type);
   }
 }
 
 absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
-  const UniqueFd file(
-      ::openat(directory_fd, ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
+  const UniqueFd file(::openat(directory_fd, ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
   if (!file.valid()) {
     // No direct I/O, or no unnamed files to try it on.
     if (errno == EINVAL || errno == EOPNOTSUPP) return DirectIoSupport{};

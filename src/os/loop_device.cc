@@ -24,7 +24,7 @@ namespace holdfast::os {
 namespace {
 
 constexpr const char* kControl = "/dev/loop-control";
-constexpr int kOfferAttempts = 16;
+constexpr int kOfferAttempts = 64;  // each failed one means that another caller got a device
 constexpr std::chrono::milliseconds kDetachWait{500};
 constexpr std::chrono::milliseconds kDetachPoll{1};
 
@@ -45,8 +45,7 @@ bool IsOnlyOpener(int image_fd) {
   // Opening the file while it is leased signals the holder; the default, SIGIO, would end the
   // process, while SIGURG is ignored unless somebody handles it.
   if (::fcntl(image_fd, F_SETSIG, SIGURG) != 0) return false;
-  return ::fcntl(image_fd, F_SETLEASE, F_WRLCK) == 0 &&
-         ::fcntl(image_fd, F_SETLEASE, F_UNLCK) == 0;
+  return ::fcntl(image_fd, F_SETLEASE, F_WRLCK) == 0 && ::fcntl(image_fd, F_SETLEASE, F_UNLCK) == 0;
 }
 
 // The loop device `index` if its backing file is `image`.

@@ -137,9 +137,9 @@ absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target)
 absl::Status BindMount(const std::string& source, const TargetPath& target, bool read_only,
                        const std::vector<std::string>& flags) {
   ASSIGN_OR_RETURN(const UniqueFd handle, target.OpenHandle());
-  const UniqueFd tree(::open_tree(AT_FDCWD, source.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-                                                                AT_SYMLINK_NOFOLLOW |
-                                                                AT_NO_AUTOMOUNT));
+  const UniqueFd tree(
+      ::open_tree(AT_FDCWD, source.c_str(),
+                  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT));
   if (!tree.valid()) return OsError(errno, fmt::format("cannot take '{}' for a bind", source));
   mount_attr attributes = AttributesFor(read_only, flags);
   if ((attributes.attr_set | attributes.attr_clr) != 0 &&

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@ extern "C" {
 #include <csignal>
 #include <string_view>
 
-#include "os/spawn_gate.h"
+#include "os/child.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -26,8 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array<std::string_view, 4> kDirectories = {"/usr/sbin", "/usr/bin", "/sbin",
-                                                          "/bin"};
+constexpr std::array<std::string_view, 4> kDirectories = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
 constexpr std::size_t kMaxOutput = 64 * 1024;
 constexpr std::size_t kOutputInError = 1024;
 // How long a grandchild may hold the output open after the child itself has ended.
@@ -44,59 +42,6 @@ absl::StatusOr<std::string> ResolveProgram(const std::vector<std::string>& argv)
   const absl::StatusOr<std::string> path = FindProgram(argv[0]);
   if (path.ok()) return path;
   return WithCode(path.status(), absl::StatusCode::kFailedPrecondition);
-}
-
-// What the child gets: see the header.
-class SpawnSettings final {
- public:
-  explicit SpawnSettings(int output_fd) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions_, output_fd, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, output_fd, STDERR_FILENO);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
-
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-
-  [[nodiscard]] const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  [[nodiscard]] const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
-absl::StatusOr<pid_t> Spawn(const std::string& program, std::vector<std::string> argv,
-                            int output_fd) {
-  std::vector<char*> arguments;
-  for (std::string& argument : argv) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-  std::string locale = "LC_ALL=C";
-  std::array<char*, 3> environment = {path.data(), locale.data(), nullptr};
-  const SpawnSettings settings(output_fd);
-  pid_t child = -1;
-  const auto claims = HoldBackClaims();
-  const int error = ::posix_spawn(&child, program.c_str(), settings.actions(),
-                                  settings.attributes(), arguments.data(), environment.data());
-  if (error != 0) return OsError(error, fmt::format("cannot start program '{}'", program));
-  return child;
 }
 
 // Reads a pipe and keeps the end of what came.
@@ -177,7 +122,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   if (::pipe2(ends, O_CLOEXEC) != 0) return OsError(errno, "cannot make a pipe");
   OutputTail output{UniqueFd(ends[0])};
   UniqueFd input(ends[1]);
-  ASSIGN_OR_RETURN(const pid_t child, Spawn(program, argv, input.get()));
+  ASSIGN_OR_RETURN(const pid_t child, StartChild(program, argv, input.get()));
   input = UniqueFd();
 
   const UniqueFd pidfd(::pidfd_open(child, 0));

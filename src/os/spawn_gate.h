@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps exclusive claims on devices and the start of children apart.
 //
-// A spawned child has a copy of every descriptor of this process until it has closed them, O_CLOEXEC
-// or not. If one of them is another thread's exclusive claim on a device (O_EXCL), that claim outlives
-// the thread's close for a moment, and the next to ask for the device is told that it is in use.
+// A spawned child has a copy of every descriptor of this process until it has closed them,
+// O_CLOEXEC or not. If one of them is another thread's exclusive claim on a device (O_EXCL), that
+// claim outlives the thread's close for a moment, and the next to ask for the device is told that
+// it is in use.
 #pragma once
 
 #include <mutex>

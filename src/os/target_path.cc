@@ -70,18 +70,23 @@ absl::Status ParentError(int error_number, const std::string& path, const std::s
           "{} '{}' runs through a symbolic link; give the path that the link leads to", field,
           path);
     default:
-      return OsError(error_number, fmt::format("cannot open the parent directory of {} '{}'",
-                                               field, path));
+      return OsError(error_number,
+                     fmt::format("cannot open the parent directory of {} '{}'", field, path));
   }
 }
 
 std::string_view KindOf(mode_t mode) {
   switch (mode & S_IFMT) {
-    case S_IFDIR: return "a directory";
-    case S_IFREG: return "a file";
-    case S_IFLNK: return "a symbolic link";
-    case S_IFBLK: return "a block device";
-    default: return "something special";
+    case S_IFDIR:
+      return "a directory";
+    case S_IFREG:
+      return "a file";
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFBLK:
+      return "a block device";
+    default:
+      return "something special";
   }
 }
 
@@ -108,8 +113,8 @@ absl::Status TargetPath::MakeDirectory() const {
 }
 
 absl::Status TargetPath::MakeFile() const {
-  const UniqueFd file(::openat(parent_.get(), name_.c_str(),
-                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
+  const UniqueFd file(
+      ::openat(parent_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (file.valid()) return absl::OkStatus();
   if (errno == EEXIST) return RequireKind(S_IFREG);
   return OsError(errno, fmt::format("cannot make file '{}'", path_));
@@ -141,9 +146,9 @@ absl::Status TargetPath::RemoveIfEmpty() const {
   }
   const bool directory = S_ISDIR(found.st_mode);
   if (!directory && (!S_ISREG(found.st_mode) || found.st_size != 0)) {
-    return FailedPrecondition("'{}' is {} that is not ours to delete", path_,
-                              S_ISREG(found.st_mode) ? "a file with content"
-                                                     : KindOf(found.st_mode));
+    return FailedPrecondition(
+        "'{}' is {} that is not ours to delete", path_,
+        S_ISREG(found.st_mode) ? "a file with content" : KindOf(found.st_mode));
   }
   if (::unlinkat(parent_.get(), name_.c_str(), directory ? AT_REMOVEDIR : 0) == 0) {
     return absl::OkStatus();

@@ -31,8 +31,9 @@ absl::StatusOr<nlohmann::json> DecodeChecked(std::string_view text, int version,
     return Internal("{} is damaged: no schema version", what);
   }
   if (*field != version) {
-    return Internal("{} has schema version {}, this program knows {}; use the version that wrote it",
-                    what, field->dump(), version);
+    return Internal(
+        "{} has schema version {}, this program knows {}; use the version that wrote it", what,
+        field->dump(), version);
   }
   const nlohmann::json checksum = object.value("crc32", nlohmann::json());
   object.erase("crc32");

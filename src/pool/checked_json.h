@@ -11,8 +11,8 @@
 
 namespace holdfast::pool {
 
-// The object as indented text, with the schema version and the CRC-32 of the rest added as "version"
-// and "crc32".
+// The object as indented text, with the schema version and the CRC-32 of the rest added as
+// "version" and "crc32".
 [[nodiscard]] std::string EncodeChecked(nlohmann::json object, int version);
 
 // The object without "version" and "crc32". INTERNAL when the text is no JSON object, has another

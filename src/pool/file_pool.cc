@@ -2,6 +2,8 @@
 // What the parts of the file pool share, and its questions that change nothing.
 #include "pool/file_pool.h"
 
+#include <algorithm>
+
 #include "os/file.h"
 #include "pool/image_file.h"
 
@@ -16,11 +18,10 @@ constexpr std::chrono::seconds kRecountInterval{30};
 absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& config,
                                                          const std::string& node_id,
                                                          int state_directory_fd) {
-  ASSIGN_OR_RETURN(PoolDirectory directory,
-                   PoolDirectory::Open({.name = config.name,
-                                        .path = config.location,
-                                        .accept_move = config.accept_move},
-                                       state_directory_fd));
+  ASSIGN_OR_RETURN(PoolDirectory directory, PoolDirectory::Open({.name = config.name,
+                                                                 .path = config.location,
+                                                                 .accept_move = config.accept_move},
+                                                                state_directory_fd));
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes.get()));
   PoolInfo info{.name = config.name,
@@ -83,7 +84,9 @@ absl::StatusOr<PoolUsage> FilePool::Usage() {
 }
 
 VolumeCondition FilePool::Condition(const Volume& volume) {
-  const auto abnormal = [](std::string message) { return VolumeCondition{true, std::move(message)}; };
+  const auto abnormal = [](std::string message) {
+    return VolumeCondition{true, std::move(message)};
+  };
   const auto pool = directory_.Verify();
   if (!pool.ok()) return abnormal(MessageOf(pool.status()));
   const auto directory = os::OpenDirectoryAt(pool->volumes.get(), volume.id.uuid);
@@ -94,8 +97,8 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
   const auto allocated = ImageAllocated(image->get());
   if (!size.ok() || !allocated.ok()) return abnormal("the image cannot be examined");
   if (*size < volume.capacity_bytes) {
-    return abnormal(fmt::format("the image has {} bytes, the volume has {}: it was truncated", *size,
-                                volume.capacity_bytes));
+    return abnormal(fmt::format("the image has {} bytes, the volume has {}: it was truncated",
+                                *size, volume.capacity_bytes));
   }
   if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
     return abnormal(fmt::format("{} of the thick volume are not allocated; staging it refills them",
@@ -115,7 +118,9 @@ absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, cons
 
 absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root.get()));
-  return Room{.total = space.total, .available = space.available};
+  // Allocating also takes some blocks for the filesystem's own description of the image.
+  const Bytes slack = std::min(space.total / 1024 + 4 * kMiB, kGiB);
+  return Room{.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
 }
 
 // The meters must not outlive `pool`.

@@ -43,7 +43,8 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
   if (thick) {
     const absl::Status refilled = RefillHoles(image->get(), record.volume.capacity_bytes);
     // The data is whole; only the promise of space is not, which Condition reports.
-    if (!refilled.ok()) LogWarning("volume {} is not thick: {}", id.ToString(), MessageOf(refilled));
+    if (!refilled.ok())
+      LogWarning("volume {} is not thick: {}", id.ToString(), MessageOf(refilled));
   }
   ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, FindLoopOf(image->get(), id.uuid));
   if (loop) {

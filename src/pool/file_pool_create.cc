@@ -54,9 +54,8 @@ absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
 
 absl::StatusOr<Volume> FilePool::CreateNew(const VerifiedPool& pool, const VolumeSpec& spec,
                                            const std::string& uuid, Bytes capacity) {
-  ASSIGN_OR_RETURN(Ledger::Grant grant,
-                   ledger_.Reserve(uuid, spec.provisioning, capacity, RoomMeter(pool),
-                                   AllocationMeter(pool)));
+  ASSIGN_OR_RETURN(Ledger::Grant grant, ledger_.Reserve(uuid, spec.provisioning, capacity,
+                                                        RoomMeter(pool), AllocationMeter(pool)));
   VolumeRecord record{
       .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
                  .name = spec.name,

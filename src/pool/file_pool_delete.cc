@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "core/log.h"
 #include "os/device_use.h"
 #include "os/file.h"
 #include "pool/file_pool.h"
@@ -29,7 +30,7 @@ absl::Status MoveToTrash(const VerifiedPool& pool, const std::string& uuid) {
 absl::Status FilePool::Delete(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   auto record = records_.Read(pool.volumes.get(), id.uuid);
-  if (absl::IsNotFound(record.status())) return EmptyTrash(pool, id.uuid);
+  if (absl::IsNotFound(record.status())) return FinishDeletion(pool, id.uuid);
   RETURN_IF_ERROR(record.status());
   if (record->volume.state != VolumeState::kAllocating &&
       record->volume.state != VolumeState::kDeleting) {
@@ -41,12 +42,18 @@ absl::Status FilePool::Delete(const VolumeId& id) {
       if (loop) RETURN_IF_ERROR(os::RequireUnused(loop->block));
     }
     record->volume.state = VolumeState::kDeleting;
-    RETURN_IF_ERROR(records_.Write(pool.volumes.get(), *record));
+    const absl::Status tombstone = records_.Write(pool.volumes.get(), *record);
+    if (!tombstone.ok()) {
+      // A full disk has no room for a tombstone. The move to the trash needs none and is one too.
+      RETURN_IF_ERROR(Detach(id));
+      LogWarning("volume {} is deleted without a tombstone: {}", id.ToString(),
+                 MessageOf(tombstone));
+    }
   }
   return FinishDeletion(pool, id.uuid);
 }
 
-// For a volume that is a tombstone, or of which the CO was never told.
+// For a volume that is a tombstone, or in the trash, or of which the CO was never told.
 absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::string& uuid) {
   const auto directory = os::OpenDirectoryAt(pool.volumes.get(), uuid);
   if (directory.ok()) {

@@ -30,8 +30,7 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
     grant.Keep();
   }
   // Repeated too, in case an earlier call stopped before the device was told.
-  ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), id.uuid));
   if (loop) RETURN_IF_ERROR(os::RefreshLoop(*loop).status());

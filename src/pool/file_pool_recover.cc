@@ -37,7 +37,8 @@ absl::Status FilePool::RecoverVolume(const VerifiedPool& pool, const std::string
       return FinishDeletion(pool, uuid);
     case VolumeState::kReady:
     case VolumeState::kFormatting:
-    case VolumeState::kFormatted: break;
+    case VolumeState::kFormatted:
+      break;
   }
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), uuid));
   absl::Status grown;

@@ -19,9 +19,12 @@ absl::Status AllocationError(int error_number, std::string_view what) {
   const absl::Status status = OsError(error_number, what);
   switch (error_number) {
     case ENOSPC:
-    case EDQUOT: return WithCode(status, absl::StatusCode::kResourceExhausted);
-    case EFBIG: return WithCode(status, absl::StatusCode::kOutOfRange);
-    default: return status;
+    case EDQUOT:
+      return WithCode(status, absl::StatusCode::kResourceExhausted);
+    case EFBIG:
+      return WithCode(status, absl::StatusCode::kOutOfRange);
+    default:
+      return status;
   }
 }
 
@@ -48,7 +51,8 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
 
 absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) {
   RETURN_IF_ERROR(os::RemoveFileAt(directory_fd, kImageName));
-  const int fd = ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
+  const int fd =
+      ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
   if (fd < 0) return AllocationError(errno, "create image");
   const os::UniqueFd image(fd);
   RETURN_IF_ERROR(os::DisableCopyOnWrite(image.get()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image file that holds a volume's bytes: allocation, growth, blanking. Failing for lack of room
-// is RESOURCE_EXHAUSTED, a size that the host filesystem cannot hold OUT_OF_RANGE, all else INTERNAL.
+// The image file that holds a volume's bytes: allocation, growth, blanking. Failing for lack of
+// room is RESOURCE_EXHAUSTED, a size that the host filesystem cannot hold OUT_OF_RANGE, all else
+// INTERNAL.
 #pragma once
 
 #include "core/volume.h"

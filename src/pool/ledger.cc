@@ -55,8 +55,7 @@ absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provision
 void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes promised,
                  Bytes allocated) {
   const std::lock_guard lock(mutex_);
-  Change(uuid,
-         Entry{.provisioning = provisioning, .promised = promised, .allocated = allocated});
+  Change(uuid, Entry{.provisioning = provisioning, .promised = promised, .allocated = allocated});
 }
 
 void Ledger::Remove(const std::string& uuid) {
@@ -99,8 +98,7 @@ Bytes Ledger::ReserveOf(const Room& room) const {
 }
 
 // Requires mutex_.
-Ledger::Grant Ledger::Promise(const std::string& uuid, Provisioning provisioning,
-                              Bytes increment) {
+Ledger::Grant Ledger::Promise(const std::string& uuid, Provisioning provisioning, Bytes increment) {
   const auto found = entries_.find(uuid);
   Entry entry = found == entries_.end() ? Entry{.provisioning = provisioning} : found->second;
   entry.promised += increment;

@@ -31,8 +31,8 @@ class Ledger final {
  public:
   // Tells how many bytes a volume has allocated; nothing if it cannot be known now.
   using MeasureAllocated = std::function<std::optional<Bytes>(const std::string& uuid)>;
-  // Reads the filesystem's room now. Short: it is called with the lock held, because a figure that is
-  // older than the promises it is compared with would count the same bytes twice.
+  // Reads the filesystem's room now. Short: it is called with the lock held, because a figure that
+  // is older than the promises it is compared with would count the same bytes twice.
   using MeasureRoom = std::function<absl::StatusOr<Room>()>;
 
   explicit Ledger(const SpacePolicy& policy) : policy_(policy) {}

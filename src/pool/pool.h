@@ -21,13 +21,13 @@ struct PoolInfo {
 
 // The state of a pool for people and metrics.
 struct PoolUsage {
-  Bytes total = 0;              // size of what carries the pool
-  Bytes free = 0;               // unused there now
-  Bytes reserve = 0;            // kept for the host
-  Bytes thick_promised = 0;     // sum of thick capacities
-  Bytes thin_promised = 0;      // sum of thin capacities
-  Bytes thick_available = 0;    // largest thick volume that fits now
-  Bytes thin_available = 0;     // largest thin volume that fits now
+  Bytes total = 0;            // size of what carries the pool
+  Bytes free = 0;             // unused there now
+  Bytes reserve = 0;          // kept for the host
+  Bytes thick_promised = 0;   // sum of thick capacities
+  Bytes thin_promised = 0;    // sum of thin capacities
+  Bytes thick_available = 0;  // largest thick volume that fits now
+  Bytes thin_available = 0;   // largest thin volume that fits now
   std::size_t volumes = 0;
 };
 
@@ -91,8 +91,8 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
       const VolumeId& id) = 0;
 
-  // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION, with
-  // nothing changed, while it is mounted, published or open.
+  // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION,
+  // with nothing changed, while it is mounted, published or open.
   [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
 
   // ready -> formatting, with the filesystem's UUID, durable before it returns.

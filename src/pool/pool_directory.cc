@@ -98,7 +98,8 @@ absl::StatusOr<Marker> ReadOrWriteMarker(int root_fd, const std::string& path) {
 absl::Status WrongFilesystem(const std::string& path, const Marker& marker,
                              const std::string& filesystem) {
   return FailedPrecondition(
-      "pool marker in '{}' was written on filesystem {}, but this is {}: if the pool was moved here "
+      "pool marker in '{}' was written on filesystem {}, but this is {}: if the pool was moved "
+      "here "
       "on purpose, start once with --accept-moved-pool",
       path, marker.filesystem, filesystem);
 }

@@ -46,8 +46,7 @@ std::vector<Volume> Pools::List(const std::string& after, std::size_t limit) con
   for (auto entry = pools_.lower_bound(last.pool); entry != pools_.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
     const std::string start = entry->first == last.pool ? last.uuid : "";
-    std::vector<Volume> part =
-        entry->second->List(start, limit == 0 ? 0 : limit - volumes.size());
+    std::vector<Volume> part = entry->second->List(start, limit == 0 ? 0 : limit - volumes.size());
     std::move(part.begin(), part.end(), std::back_inserter(volumes));
   }
   return volumes;

@@ -31,8 +31,8 @@ class Pools final {
   //                        process cannot know whether the volume exists
   [[nodiscard]] absl::StatusOr<Located> Locate(const std::string& volume_id) const;
 
-  // Up to `limit` (0: all) volumes of all pools after the volume id `after` (empty: from the start),
-  // by id, so that pages stay stable while volumes come and go.
+  // Up to `limit` (0: all) volumes of all pools after the volume id `after` (empty: from the
+  // start), by id, so that pages stay stable while volumes come and go.
   [[nodiscard]] std::vector<Volume> List(const std::string& after, std::size_t limit) const;
 
   [[nodiscard]] std::vector<Pool*> all() const;  // by name

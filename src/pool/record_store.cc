@@ -13,10 +13,12 @@ constexpr int kPrivate = 0700;
 bool IsUsable(VolumeState state) {
   switch (state) {
     case VolumeState::kAllocating:
-    case VolumeState::kDeleting: return false;
+    case VolumeState::kDeleting:
+      return false;
     case VolumeState::kReady:
     case VolumeState::kFormatting:
-    case VolumeState::kFormatted: return true;
+    case VolumeState::kFormatted:
+      return true;
   }
   return false;
 }

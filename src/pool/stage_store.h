@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How each volume of this node is staged and published: one small file per staged volume.
 //
-// The kernel's mount table says that something is mounted; this says what was asked for (access mode,
-// flags), which a repeated call must be compared with, and it is the only trace of a raw block volume
-// that is staged but not published. A reboot undoes every staging, so records of another boot do not
-// count, and writing them needs no fsync: a killed process loses nothing.
+// The kernel's mount table says that something is mounted; this says what was asked for (access
+// mode, flags), which a repeated call must be compared with, and it is the only trace of a raw
+// block volume that is staged but not published. A reboot undoes every staging, so records of
+// another boot do not count, and writing them needs no fsync: a killed process loses nothing.
 #pragma once
 
 #include <map>

@@ -13,8 +13,8 @@ constexpr int kSchemaVersion = 1;
 absl::Status CheckConsistency(const VolumeRecord& record) {
   const Volume& volume = record.volume;
   const bool mount = volume.access_type == AccessType::kMount;
-  const bool has_uuid = volume.state == VolumeState::kFormatting ||
-                        volume.state == VolumeState::kFormatted;
+  const bool has_uuid =
+      volume.state == VolumeState::kFormatting || volume.state == VolumeState::kFormatted;
   if (!IsUuid(volume.id.uuid)) return Internal("volume record is damaged: bad uuid");
   if (volume.capacity_bytes <= 0 || volume.capacity_bytes % kVolumeGranularity != 0) {
     return Internal("volume record is damaged: impossible capacity {}", volume.capacity_bytes);

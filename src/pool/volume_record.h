@@ -19,8 +19,9 @@ struct VolumeRecord {
 // JSON with a schema version and a checksum over everything else.
 [[nodiscard]] std::string EncodeRecord(const VolumeRecord& record);
 
-// The inverse. INTERNAL for anything that EncodeRecord cannot have written: not JSON, another schema
-// version, a wrong checksum, missing or impossible values. A damaged record is never guessed at.
+// The inverse. INTERNAL for anything that EncodeRecord cannot have written: not JSON, another
+// schema version, a wrong checksum, missing or impossible values. A damaged record is never guessed
+// at.
 [[nodiscard]] absl::StatusOr<VolumeRecord> DecodeRecord(std::string_view text);
 
 }  // namespace holdfast::pool

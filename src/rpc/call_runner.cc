@@ -20,12 +20,12 @@ absl::Status CatchAll(const std::function<absl::Status()>& body) {
 grpc::Status CallRunner::RunAlways(const Call& call, const std::function<absl::Status()>& body) {
   const auto start = std::chrono::steady_clock::now();
   absl::Status status;
-  if (running_.fetch_add(1) < kMaxCalls) {
+  if (Enter()) {
     status = CatchAll(body);
+    Leave();
   } else {
-    status = Unavailable("{} calls are being served already; try again", kMaxCalls);
+    status = Unavailable("stopping, or serving {} calls already; try again", kMaxCalls);
   }
-  running_.fetch_sub(1);
   const auto duration = std::chrono::steady_clock::now() - start;
   LogCall(status.ok() ? call.level : LogLevel::kWarning,
           CallRecord{.request_id = next_request_.fetch_add(1),
@@ -34,6 +34,24 @@ grpc::Status CallRunner::RunAlways(const Call& call, const std::function<absl::S
                      .duration = std::chrono::duration_cast<std::chrono::microseconds>(duration),
                      .status = status});
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), MessageOf(status));
+}
+
+bool CallRunner::Enter() {
+  const std::lock_guard lock(mutex_);
+  if (draining_ || running_ == kMaxCalls) return false;
+  ++running_;
+  return true;
+}
+
+void CallRunner::Leave() {
+  const std::lock_guard lock(mutex_);
+  if (--running_ == 0) idle_.notify_all();
+}
+
+void CallRunner::Drain(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  draining_ = true;
+  idle_.wait_for(lock, limit, [this] { return running_ == 0; });
 }
 
 grpc::Status CallRunner::Run(const Call& call, const std::function<absl::Status()>& body) {

@@ -5,8 +5,11 @@
 #include <grpcpp/support/status.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -24,23 +27,32 @@ class CallRunner final {
 
   struct Call {
     std::string_view method;
-    std::string_view volume;          // volume id or name; may be empty
+    std::string_view volume;           // volume id or name; may be empty
     LogLevel level = LogLevel::kInfo;  // of the line for a success; failures are warnings
   };
 
   // Runs `body` and turns its status into gRPC's; for calls that must be answered at any time.
-  [[nodiscard]] grpc::Status RunAlways(const Call& call,
-                                       const std::function<absl::Status()>& body);
+  [[nodiscard]] grpc::Status RunAlways(const Call& call, const std::function<absl::Status()>& body);
 
   // The same, but UNAVAILABLE until SetReady: for calls that need recovered pools.
   [[nodiscard]] grpc::Status Run(const Call& call, const std::function<absl::Status()>& body);
 
   void SetReady() { ready_.store(true, std::memory_order_release); }
+
+  // From here on calls are answered UNAVAILABLE; waits at most `limit` for those that run.
+  void Drain(std::chrono::milliseconds limit);
+
   [[nodiscard]] bool ready() const { return ready_.load(std::memory_order_acquire); }
 
  private:
+  bool Enter();
+  void Leave();
+
   std::atomic<bool> ready_{false};
-  std::atomic<int> running_{0};
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  int running_ = 0;        // guarded by mutex_
+  bool draining_ = false;  // guarded by mutex_
   std::atomic<std::uint64_t> next_request_{1};
 };
 

@@ -32,10 +32,14 @@ absl::StatusOr<AccessMode> ParseMode(csi::v1::VolumeCapability::AccessMode::Mode
                                      absl::StatusCode unsupported) {
   using Csi = csi::v1::VolumeCapability::AccessMode;
   switch (mode) {
-    case Csi::SINGLE_NODE_WRITER: return AccessMode::kSingleNodeWriter;
-    case Csi::SINGLE_NODE_READER_ONLY: return AccessMode::kSingleNodeReaderOnly;
-    case Csi::SINGLE_NODE_SINGLE_WRITER: return AccessMode::kSingleNodeSingleWriter;
-    case Csi::SINGLE_NODE_MULTI_WRITER: return AccessMode::kSingleNodeMultiWriter;
+    case Csi::SINGLE_NODE_WRITER:
+      return AccessMode::kSingleNodeWriter;
+    case Csi::SINGLE_NODE_READER_ONLY:
+      return AccessMode::kSingleNodeReaderOnly;
+    case Csi::SINGLE_NODE_SINGLE_WRITER:
+      return AccessMode::kSingleNodeSingleWriter;
+    case Csi::SINGLE_NODE_MULTI_WRITER:
+      return AccessMode::kSingleNodeMultiWriter;
     case Csi::MULTI_NODE_READER_ONLY:
     case Csi::MULTI_NODE_SINGLE_WRITER:
     case Csi::MULTI_NODE_MULTI_WRITER:
@@ -43,7 +47,8 @@ absl::StatusOr<AccessMode> ParseMode(csi::v1::VolumeCapability::AccessMode::Mode
                         fmt::format("{}.access_mode {} needs more than one node; the volumes of "
                                     "this pool live on one",
                                     kCapability, Csi::Mode_Name(mode)));
-    default: return InvalidArgument("{}.access_mode.mode is missing or unknown", kCapability);
+    default:
+      return InvalidArgument("{}.access_mode.mode is missing or unknown", kCapability);
   }
 }
 
@@ -53,10 +58,10 @@ absl::Status ReadMount(const csi::v1::VolumeCapability::MountVolume& mount, Volu
     return InvalidArgument("{}.mount.fs_type is longer than {} bytes", kCapability, kMaxString);
   }
   if (!mount.fs_type().empty() && fs::FindFilesystem(mount.fs_type()) == nullptr) {
-    return MakeStatus(unsupported,
-                      fmt::format("{}.mount.fs_type '{}' is not supported (supported: {})",
-                                  kCapability, mount.fs_type(),
-                                  fmt::join(fs::SupportedFilesystems(), ", ")));
+    return MakeStatus(
+        unsupported,
+        fmt::format("{}.mount.fs_type '{}' is not supported (supported: {})", kCapability,
+                    mount.fs_type(), fmt::join(fs::SupportedFilesystems(), ", ")));
   }
   if (!mount.volume_mount_group().empty()) {
     return InvalidArgument(
@@ -118,7 +123,9 @@ absl::StatusOr<VolumeUse> ParseCapability(const csi::v1::VolumeCapability& capab
       use.access_type = AccessType::kMount;
       RETURN_IF_ERROR(ReadMount(capability.mount(), use, unsupported));
       break;
-    case csi::v1::VolumeCapability::kBlock: use.access_type = AccessType::kBlock; break;
+    case csi::v1::VolumeCapability::kBlock:
+      use.access_type = AccessType::kBlock;
+      break;
     case csi::v1::VolumeCapability::ACCESS_TYPE_NOT_SET:
       return InvalidArgument("{}.access_type is missing", kCapability);
   }

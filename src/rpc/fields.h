@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of request fields that the CSI spec makes for every RPC ("Size Limits", "Required Fields").
-// All failures are INVALID_ARGUMENT naming the field.
+// Checks of request fields that the CSI spec makes for every RPC ("Size Limits", "Required
+// Fields"). All failures are INVALID_ARGUMENT naming the field.
 #pragma once
 
 #include <google/protobuf/map.h>

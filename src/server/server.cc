@@ -25,7 +25,8 @@
 namespace holdfast::server {
 namespace {
 
-constexpr std::chrono::seconds kDrainTime{30};
+constexpr std::chrono::seconds kDrainTime{25};  // kubelet's patience is 30 s
+constexpr std::chrono::milliseconds kGoodbyeTime{500};
 // A CreateVolume may list every node of a large cluster as topology.
 constexpr int kMaxMessageBytes = 64 << 20;
 
@@ -87,8 +88,7 @@ absl::Status OpenPools(const Config& config, int state_directory_fd, pool::Pools
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
                              pool.default_filesystem);
     }
-    ASSIGN_OR_RETURN(auto opened,
-                     pool::FilePool::Open(pool, config.node_id, state_directory_fd));
+    ASSIGN_OR_RETURN(auto opened, pool::FilePool::Open(pool, config.node_id, state_directory_fd));
     RETURN_IF_ERROR(pools.Add(std::move(opened)));
   }
   return absl::OkStatus();
@@ -144,7 +144,9 @@ absl::Status Serve(const Config& config) {
   LogInfo("ready");
   os::RetireIdleLoops();  // those that a killed process left
   LogInfo("signal {}: finishing what is running", signals.Wait());
-  server->Shutdown(std::chrono::system_clock::now() + kDrainTime);
+  parts.calls.Drain(kDrainTime);
+  // A peer that is connected and silent would keep gRPC waiting for a ping of its own.
+  server->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
   os::RetireIdleLoops();
   LogInfo("stopped");
   return absl::OkStatus();

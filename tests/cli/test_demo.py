@@ -19,10 +19,11 @@ LINE = re.compile(r"(\S) (\S+(?: \S+)*) +[\d.]+ ms  (.+)")
 
 
 def demo(directory):
-    """Starts it with its temporary directory below `directory`."""
+    """Starts it with its temporary directory in `directory`, as leader of a process group."""
     return subprocess.Popen(
         [driver_fixtures.binary(), "demo"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env=command.ENVIRONMENT | {"TMPDIR": str(directory)})
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=command.ENVIRONMENT | {"TMPDIR": str(directory)})
 
 
 def read_steps(process, count):
@@ -57,7 +58,7 @@ def test_whole_life(directory):
 def test_interrupted(directory, steps):
     process = demo(directory)
     read_steps(process, steps)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal's Ctrl-C does
     output, errors = process.communicate(timeout=command.SECONDS)
     assert process.returncode == 128 + signal.SIGINT, output + errors
     assert "interrupted" in errors
@@ -69,9 +70,11 @@ def test_interrupted(directory, steps):
 def test_ended_by_other_signals(directory, number):
     process = demo(directory)
     read_steps(process, 4)
-    process.send_signal(number)
-    process.communicate(timeout=command.SECONDS)
+    os.killpg(process.pid, number)
+    output, _ = process.communicate(timeout=command.SECONDS)
     assert process.returncode == 128 + number
+    assert "✗" not in output
+    assert "ended with" not in output, "the driver is the demo's to end"
     assert_nothing_is_left(directory)
 
 
@@ -88,7 +91,8 @@ def test_failed_step(directory):
     """The driver dies under its hands."""
     process = demo(directory)
     read_steps(process, 4)
-    driver, = (pid for pid in children_of(process.pid) if command_of(pid).startswith("holdfast serve"))
+    driver, = (pid for pid in children_of(process.pid)
+               if command_of(pid).startswith("holdfast serve"))
     os.kill(driver, signal.SIGKILL)
     output, _ = process.communicate(timeout=command.SECONDS)
     assert process.returncode == 1, output

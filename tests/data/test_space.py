@@ -127,8 +127,6 @@ def test_a_pool_that_its_pods_have_filled_takes_no_thick_volume(new_driver, new_
     assert not list((driver.pool / "trash").iterdir())
 
 
-@pytest.mark.xfail(strict=True, raises=grpc.RpcError,
-                   reason="DeleteVolume writes a tombstone first, which fails with ENOSPC")
 def test_a_full_pool_can_still_be_emptied(new_driver, new_disk, directory):
     """Deleting needs a tombstone, and that a little room: it must not depend on it."""
     new_disk(128 * MIB)

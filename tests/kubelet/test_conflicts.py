@@ -113,9 +113,6 @@ def test_publish_without_a_stage(driver, kubelet, volume):
         kubelet.stats(volume, kubelet.mount_path(volume, "pod"))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError,
-                   reason="a missing staging path is answered as NOT_FOUND, the code for a volume "
-                   "that does not exist")
 def test_publish_without_a_staging_directory(driver, kubelet, volume):
     with refused("FAILED_PRECONDITION"):
         publish(driver, kubelet, volume, "pod")

@@ -6,7 +6,6 @@ import pathlib
 import socket
 import subprocess
 
-import pytest
 
 import csi_client
 import serve
@@ -50,8 +49,6 @@ def test_a_second_server_does_not_start(driver, directory):
     assert driver.is_ready()
 
 
-@pytest.mark.xfail(strict=True,
-                   reason="the drain waits 20 s for a peer that does not answer GOAWAY")
 def test_a_silent_connection_does_not_hold_up_the_end(driver):
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect(str(driver.server.socket))

@@ -88,14 +88,9 @@ def test_a_requirement_that_names_thousands_of_nodes(driver):
     assert dict(volume.volume.accessible_topology[0].segments) == TOPOLOGY
 
 
-XFS_KEEPS_ROOM = pytest.mark.xfail(
-    strict=True, reason="what statvfs calls available on xfs is more than fallocate gets; without "
-    "a reserve the promise is too large")
-
-
 @pytest.mark.parametrize(("pool_filesystem", "pool_options"), [
     ("ext4", ""), ("ext4", ",reserve=0"), ("ext4", ",reserve=64Mi"), ("xfs", ""),
-    pytest.param("xfs", ",reserve=0", marks=XFS_KEEPS_ROOM), ("btrfs", "")])
+    ("xfs", ",reserve=0"), ("btrfs", "")])
 def test_the_largest_volume_that_is_promised_can_be_made(new_driver, new_disk, pool_options,
                                                          pool_filesystem):
     new_disk(1024 * MIB, filesystem=pool_filesystem)

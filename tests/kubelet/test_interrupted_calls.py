@@ -147,8 +147,6 @@ def test_a_crash_during_mkfs_is_made_good(driver, kubelet, program_gate):
     kubelet.unstage(volume)
 
 
-@pytest.mark.xfail(strict=True, reason="mkfs outlives a killed driver: the child has no "
-                   "parent-death signal, so it may write to a loop number of another volume")
 def test_mkfs_dies_with_the_driver(driver, kubelet, program_gate):
     volume = new_volume(driver)
     mkfs = program_gate("mkfs.ext4")

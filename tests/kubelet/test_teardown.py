@@ -147,7 +147,6 @@ def test_a_symbolic_link_is_not_followed(driver, kubelet, volume, directory):
     kubelet.unmount(volume, "pod")
 
 
-@pytest.mark.xfail(strict=True, reason="Unstage takes down whatever volume is mounted at the path")
 def test_a_volume_is_not_unstaged_at_the_path_of_another(driver, kubelet, volume):
     other = PersistentVolume(driver.create("other").volume_id, "other", filesystem="ext4")
     kubelet.stage(volume)
@@ -160,7 +159,6 @@ def test_a_volume_is_not_unstaged_at_the_path_of_another(driver, kubelet, volume
     assert other_is_mounted
 
 
-@pytest.mark.xfail(strict=True, reason="Unstage detaches the device although the path is another")
 def test_an_unstage_elsewhere_leaves_the_stage(driver, kubelet, block, directory):
     """Not staged there: OK, and the place where it is staged is not touched."""
     kubelet.stage_block(block)

@@ -97,13 +97,13 @@ TEST_CASE("per-mount flags are added to a bind, and others ignored") {
     std::vector<std::string> flags;
     const char* options;
   };
-  const Case c = GENERATE(
-      Case{{}, "rw,noatime"}, Case{{"nodev"}, "rw,nodev,noatime"},
-      Case{{"noexec", "nosuid", "nodev"}, "rw,nosuid,nodev,noexec,noatime"},
-      Case{{"relatime"}, "rw,relatime"}, Case{{"strictatime"}, "rw"},
-      Case{{"strictatime", "noatime"}, "rw,noatime"}, Case{{"noatime", "relatime"}, "rw,relatime"},
-      Case{{"nodiratime"}, "rw,noatime,nodiratime"},
-      Case{{"discard", "commit=5", "context=\"a,b\"", "sync"}, "rw,noatime"});
+  const Case c = GENERATE(Case{{}, "rw,noatime"}, Case{{"nodev"}, "rw,nodev,noatime"},
+                          Case{{"noexec", "nosuid", "nodev"}, "rw,nosuid,nodev,noexec,noatime"},
+                          Case{{"relatime"}, "rw,relatime"}, Case{{"strictatime"}, "rw"},
+                          Case{{"strictatime", "noatime"}, "rw,noatime"},
+                          Case{{"noatime", "relatime"}, "rw,relatime"},
+                          Case{{"nodiratime"}, "rw,noatime,nodiratime"},
+                          Case{{"discard", "commit=5", "context=\"a,b\"", "sync"}, "rw,noatime"});
   CAPTURE(c.flags);
   const TwoDirectories two;
   REQUIRE(::mount("", two.source.path().c_str(), "tmpfs", MS_NOATIME, "size=64k") == 0);

@@ -61,8 +61,8 @@ TEST_CASE("a single byte in the first or the last MiB is seen") {
     return *zero;
   };
   CHECK(check());
-  for (const Bytes offset : {Bytes{0}, std::min(size, kMiB) - 1, size - std::min(size, kMiB),
-                             size - 1}) {
+  for (const Bytes offset :
+       {Bytes{0}, std::min(size, kMiB) - 1, size - std::min(size, kMiB), size - 1}) {
     CAPTURE(offset);
     REQUIRE(::pwrite(image.fd(), "\1", 1, offset) == 1);
     CHECK_FALSE(check());

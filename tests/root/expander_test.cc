@@ -59,7 +59,8 @@ TEST_CASE_METHOD(Fixture, "a mounted filesystem grows with its data in place") {
   REQUIRE_OK(Unstage(id));
 }
 
-TEST_CASE_METHOD(Fixture, "ext4 grows while mounted, or says what it lacks and grows at the next stage") {
+TEST_CASE_METHOD(Fixture,
+                 "ext4 grows while mounted, or says what it lacks and grows at the next stage") {
   const VolumeId id = Create(MountSpec("pvc-1", "ext4", 32 * kMiB)).id;
   REQUIRE_OK(Stage(id));
   const Bytes before = SizeAt(staging());

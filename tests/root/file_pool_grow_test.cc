@@ -60,11 +60,11 @@ TEST_CASE_METHOD(FilePoolFixture, "an attached device shows the growth at once")
   REQUIRE_OK(pool->Detach(volume.id));
 }
 
-// What a kill in the midst of a growth may leave: the target is recorded, the image is anywhere from
-// as before to done.
+// What a kill in the midst of a growth may leave: the target is recorded, the image is anywhere
+// from as before to done.
 TEST_CASE_METHOD(FilePoolFixture, "a growth that was cut short is finished by whoever comes next") {
   const auto provisioning = GENERATE(Provisioning::kThick, Provisioning::kThin);
-  const Bytes image_size = GENERATE(kMiB, 2 * kMiB, 3 * kMiB);
+  const Bytes image_size = GENERATE(as<Bytes>(), kMiB, 2 * kMiB, 3 * kMiB);
   const Volume volume = Create(BlockSpec("pvc-1", kMiB, provisioning));
   Stop();
   std::filesystem::resize_file(ImageOf(volume.id), static_cast<std::uintmax_t>(image_size));

@@ -145,7 +145,8 @@ TEST_CASE_METHOD(Fixture, "a repeated deletion or creation carries on without a 
   CHECK(Promised() == kMiB);
 }
 
-TEST_CASE_METHOD(Fixture, "what is not ours is kept in the trash, and the promise ends all the same") {
+TEST_CASE_METHOD(Fixture,
+                 "what is not ours is kept in the trash, and the promise ends all the same") {
   (void)Create(BlockSpec("half"));
   WriteFile(PathOf(half, "notes.txt"), "mine");
   CHECK_FAILS(pool->Delete(half), kInternal, "");
@@ -178,7 +179,8 @@ TEST_CASE_METHOD(Fixture, "a tombstone whose device is still bound waits until i
 TEST_CASE_METHOD(Fixture, "a ready, formatting or formatted volume is left as it is") {
   VolumeSpec spec = test::MountSpec("half", "ext4", 16 * kMiB, Provisioning::kThick);
   (void)Create(spec);
-  const auto usable = GENERATE(VolumeState::kReady, VolumeState::kFormatting, VolumeState::kFormatted);
+  const auto usable =
+      GENERATE(VolumeState::kReady, VolumeState::kFormatting, VolumeState::kFormatted);
   ChangeRecord(half, [&](VolumeRecord& record) {
     record.volume.state = usable;
     record.volume.filesystem_uuid = "7c0e4f3e-0000-4000-8000-000000000002";

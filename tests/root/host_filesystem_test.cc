@@ -144,8 +144,8 @@ TEST_CASE("direct I/O is offered in the unit of the device below, and the loop d
       CHECK(ListDirectory(root.get())->size() == (type == "ext4" ? 1 : 0));  // lost+found
 
       const test::ImageFile image(host.path() + "/image", 64 * kMiB);
-      const test::AttachedLoop loop(image.fd(), {.sector_size = support->sector_size,
-                                                 .direct_io = support->direct_io});
+      const test::AttachedLoop loop(
+          image.fd(), {.sector_size = support->sector_size, .direct_io = support->direct_io});
       CHECK(loop->direct_io);
     }
   }

@@ -44,7 +44,7 @@ Bytes Allocated(int fd) { return test::Value(ImageAllocated(fd)); }
 
 TEST_CASE("a new image reads as zeros; thick has all its bytes, thin none") {
   const test::TempDirectory directory;
-  const auto provisioning = GENERATE(kThick, kThin);
+  const auto provisioning = GENERATE(as<Provisioning>(), kThick, kThin);
   const os::UniqueFd image = Make(directory.fd(), 4 * kMiB, provisioning);
   CHECK(Size(image.get()) == 4 * kMiB);
   CHECK(IsZero(image.get(), 0, 4 * kMiB));
@@ -78,7 +78,7 @@ TEST_CASE("only a regular file that is there is an image") {
 
 TEST_CASE("a longer image keeps its bytes and reads as zeros behind them") {
   const test::TempDirectory directory;
-  const auto provisioning = GENERATE(kThick, kThin);
+  const auto provisioning = GENERATE(as<Provisioning>(), kThick, kThin);
   const os::UniqueFd image = Make(directory.fd(), kMiB, provisioning);
   Write(image.get(), kMiB - 4, "last");
   REQUIRE_OK(ExtendImage(image.get(), 3 * kMiB, provisioning));
@@ -119,7 +119,7 @@ TEST_CASE("holes of a thick image are filled again, its data stays") {
 
 TEST_CASE("a blank image has no byte of before, and is as thick as before") {
   const test::TempDirectory directory;
-  const auto provisioning = GENERATE(kThick, kThin);
+  const auto provisioning = GENERATE(as<Provisioning>(), kThick, kThin);
   const os::UniqueFd image = Make(directory.fd(), 2 * kMiB, provisioning);
   for (Bytes offset = 0; offset < 2 * kMiB; offset += 65536) Write(image.get(), offset, "data");
   REQUIRE_OK(BlankImage(image.get(), 2 * kMiB, provisioning));
@@ -146,9 +146,10 @@ TEST_CASE("growing on a full filesystem can be taken back whole") {
   const os::UniqueFd image = Make(root.get(), kMiB, kThick);
   const Bytes before = Allocated(image.get());
   CHECK_FAILS(ExtendImage(image.get(), 64 * kMiB, kThick), kResourceExhausted, "allocate");
+  CHECK(Allocated(image.get()) > 2 * kMiB);
   REQUIRE_OK(UndoExtension(image.get(), kMiB));
   CHECK(Size(image.get()) == kMiB);
-  CHECK(Allocated(image.get()) == before);
+  CHECK(Allocated(image.get()) <= before + 4096);  // ext4 may keep a block of its extent tree
 }
 
 }  // namespace

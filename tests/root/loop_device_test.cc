@@ -135,8 +135,8 @@ TEST_CASE("an image that is attached twice or in part is refused") {
     const AttachedLoop second(image.fd());
     const auto found = FindLoop(image.fd());
     CHECK(found.status().code() == absl::StatusCode::kFailedPrecondition);
-    CHECK_THAT(MessageOf(found.status()), Catch::Contains(first->block.path) &&
-                                              Catch::Contains(second->block.path));
+    CHECK_THAT(MessageOf(found.status()),
+               Catch::Contains(first->block.path) && Catch::Contains(second->block.path));
   }
   SECTION("in part") {
     const auto option = GENERATE(values<std::string>({"--offset=4096", "--sizelimit=8192"}));
@@ -303,26 +303,28 @@ TEST_CASE("threads attach and detach side by side, never on one device") {
   std::vector<std::string> failures(kThreads);
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&directory, &failure = failures[static_cast<std::size_t>(thread)],
-                          thread] {
-      const std::string path = directory.path(fmt::format("image{}", thread));
-      const Bytes size = (thread + 1) * kMiB;  // tells whose device it is
-      const UniqueFd image(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-      if (::ftruncate(image.get(), size) != 0) failure = "no image";
-      for (int round = 0; round < kRounds && failure.empty(); ++round) {
-        const auto loop = AttachLoop(image.get(), {.discard = round % 2 == 0});
-        if (!loop.ok()) {
-          failure = loop.status().ToString();
-          continue;
-        }
-        const auto found = FindLoop(image.get());
-        if (!found.ok() || !found->has_value()) failure = "not found: " + found.status().ToString();
-        if (found.ok() && found->has_value() && (*found)->block.size != size) failure = "not ours";
-        const absl::Status detached = DetachLoop(*loop);
-        if (!detached.ok()) failure = detached.ToString();
-        if (failure.empty() && FindLoop(image.get())->has_value()) failure = "still attached";
-      }
-    });
+    threads.emplace_back(
+        [&directory, &failure = failures[static_cast<std::size_t>(thread)], thread] {
+          const std::string path = directory.path(fmt::format("image{}", thread));
+          const Bytes size = (thread + 1) * kMiB;  // tells whose device it is
+          const UniqueFd image(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+          if (::ftruncate(image.get(), size) != 0) failure = "no image";
+          for (int round = 0; round < kRounds && failure.empty(); ++round) {
+            const auto loop = AttachLoop(image.get(), {.discard = round % 2 == 0});
+            if (!loop.ok()) {
+              failure = loop.status().ToString();
+              continue;
+            }
+            const auto found = FindLoop(image.get());
+            if (!found.ok() || !found->has_value())
+              failure = "not found: " + found.status().ToString();
+            if (found.ok() && found->has_value() && (*found)->block.size != size)
+              failure = "not ours";
+            const absl::Status detached = DetachLoop(*loop);
+            if (!detached.ok()) failure = detached.ToString();
+            if (failure.empty() && FindLoop(image.get())->has_value()) failure = "still attached";
+          }
+        });
   }
   threads.clear();
   CHECK(failures == std::vector<std::string>(kThreads));

@@ -147,9 +147,9 @@ TEST_CASE("a mount that fails for another reason is internal and says why") {
     const char* type;
     const char* reason;
   };
-  const Case c = GENERATE(Case{"ext4", "xfs", "wrong fs type"},
-                          Case{"xfs", "ext4", "wrong fs type"},
-                          Case{"ext4", "nosuchfs", "unknown filesystem"});
+  const Case c =
+      GENERATE(Case{"ext4", "xfs", "wrong fs type"}, Case{"xfs", "ext4", "wrong fs type"},
+               Case{"ext4", "nosuchfs", "unknown filesystem"});
   const FormattedDevice device(c.content);
   const TargetPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);

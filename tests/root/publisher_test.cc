@@ -60,7 +60,8 @@ TEST_CASE_METHOD(Mounted, "a published volume is the staged one") {
   CHECK(ReadFile(staging() + "/data") == "precious");
 }
 
-TEST_CASE_METHOD(Mounted, "publishing again stacks nothing, also after a restart or a lost record") {
+TEST_CASE_METHOD(Mounted,
+                 "publishing again stacks nothing, also after a restart or a lost record") {
   const bool read_only = GENERATE(false, true);
   REQUIRE_OK(Publish(id, target(), MountUse(), read_only));
   const os::MountEntry before = MountAt(target());
@@ -107,7 +108,7 @@ TEST_CASE_METHOD(Mounted, "a second publication only where both modes allow it")
     AccessMode first, second;
     bool allowed;
   } rows[] = {
-      {kMany, kMany, true},    {kMany, kAlone, false},   {kAlone, kMany, false},
+      {kMany, kMany, true},    {kMany, kAlone, false},    {kAlone, kMany, false},
       {kAlone, kAlone, false}, {kWriter, kWriter, false}, {kReader, kReader, false},
   };
   for (const auto& row : rows) {
@@ -135,14 +136,12 @@ TEST_CASE_METHOD(Mounted, "a publication whose mount has gone no longer counts")
 
 TEST_CASE_METHOD(Mounted, "what cannot be published leaves nothing behind") {
   SECTION("no parent directory") {
-    CHECK_FAILS(Publish(id, pods() + "/none/a"), kNotFound, "none");
+    CHECK_FAILS(Publish(id, pods() + "/none/a"), kFailedPrecondition, "none");
   }
   SECTION("another use") {
     CHECK_FAILS(Publish(id, target(), BlockUse()), kFailedPrecondition, "is a mount volume");
   }
-  SECTION("never made") {
-    CHECK_FAILS(Publish(pool->IdOf("never made"), target()), kNotFound, "");
-  }
+  SECTION("never made") { CHECK_FAILS(Publish(pool->IdOf("never made"), target()), kNotFound, ""); }
   SECTION("not staged") {
     REQUIRE_OK(Unstage(id));
     CHECK_FAILS(Publish(id, target()), kFailedPrecondition, "is not staged at");

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include <linux/magic.h>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <linux/magic.h>
 #include <string>
 #include <utility>
 

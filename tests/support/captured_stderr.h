@@ -16,8 +16,7 @@ namespace holdfast::test {
 // Not thread-safe against other writers of standard error coming and going.
 class CapturedStderr final {
  public:
-  CapturedStderr()
-      : before_(::dup(STDERR_FILENO)), file_(::memfd_create("stderr", MFD_CLOEXEC)) {
+  CapturedStderr() : before_(::dup(STDERR_FILENO)), file_(::memfd_create("stderr", MFD_CLOEXEC)) {
     REQUIRE(before_.valid());
     REQUIRE(::dup2(file_.get(), STDERR_FILENO) == STDERR_FILENO);
   }

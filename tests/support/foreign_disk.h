@@ -148,7 +148,9 @@ inline ForeignDisk Ntfs(Bytes size) {
 
 inline ForeignDisk Exfat(Bytes size) {
   return DiskBuilder(size)
-      .Text(0, std::string_view("\xEB\x76\x90" "EXFAT   ", 11))
+      .Text(0, std::string_view("\xEB\x76\x90"
+                                "EXFAT   ",
+                                11))
       .Number(72, static_cast<std::uint64_t>(size / 512), 8)
       .Number(80, 128, 4)   // FAT offset
       .Number(84, 64, 4)    // FAT length

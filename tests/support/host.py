@@ -12,6 +12,7 @@ import mount_table
 
 PR_SET_CHILD_SUBREAPER = 36
 SETTLE_SECONDS = 5  # a detach is completed by the kernel once its last opener, like udev, closes
+RELEASE_ROUNDS = 3
 SMALLEST_VOLUME_FILE = 64 << 20  # bytes; records and logs are far smaller, images far larger
 
 
@@ -84,7 +85,9 @@ def release(directory):
     for pid in children():
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    for point in mounts_under(directory):
-        subprocess.run(["umount", point], check=False)
-    for device in loops_under(directory):
-        subprocess.run(["losetup", "--detach", device], check=False)
+    # A loop device can hold a mount below it, and a mount a loop device.
+    for _ in range(RELEASE_ROUNDS):
+        for point in mounts_under(directory):
+            subprocess.run(["umount", point], check=False)
+        for device in loops_under(directory):
+            subprocess.run(["losetup", "--detach", device], check=False)

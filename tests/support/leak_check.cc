@@ -147,8 +147,7 @@ Resources ListResources() {
   return resources;
 }
 
-std::vector<std::string> FindLeaks(const Resources& before,
-                                   std::chrono::milliseconds patience) {
+std::vector<std::string> FindLeaks(const Resources& before, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   std::vector<std::string> leaks = Difference(before, ListResources());
   while (!leaks.empty() && std::chrono::steady_clock::now() < deadline) {

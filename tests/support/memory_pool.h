@@ -68,8 +68,7 @@ class MemoryPool final : public pool::Pool {
 
   absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required, Bytes limit) override {
     ASSIGN_OR_RETURN(Volume volume, Get(id));
-    ASSIGN_OR_RETURN(volume.capacity_bytes,
-                     ChooseCapacity(required, limit, volume.capacity_bytes));
+    ASSIGN_OR_RETURN(volume.capacity_bytes, ChooseCapacity(required, limit, volume.capacity_bytes));
     return volumes_[id.uuid] = volume;
   }
 

@@ -71,11 +71,12 @@ class NodeFixture : public FilePoolFixture {
   [[nodiscard]] absl::Status Publish(const VolumeId& id, const std::string& path,
                                      const VolumeUse& use = MountUse(),
                                      bool read_only = false) const {
-    return node::Publisher(*pools, stages).Publish({.volume_id = id.ToString(),
-                                                    .staging_path = staging(),
-                                                    .target_path = path,
-                                                    .use = use,
-                                                    .read_only = read_only});
+    return node::Publisher(*pools, stages)
+        .Publish({.volume_id = id.ToString(),
+                  .staging_path = staging(),
+                  .target_path = path,
+                  .use = use,
+                  .read_only = read_only});
   }
   [[nodiscard]] absl::Status Unpublish(const VolumeId& id, const std::string& path) const {
     return node::Publisher(*pools, stages).Unpublish(id.ToString(), path);

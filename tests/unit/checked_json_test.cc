@@ -54,7 +54,8 @@ TEST_CASE("text that is no checked object is refused, naming what it was meant t
   for (const std::string& text :
        {std::string(), std::string("null"), std::string("[]"), std::string("1"), std::string("{"),
         std::string("{}"), std::string("{}{}"), std::string("{\"version\":\"3\"}"),
-        std::string("{\"version\":3.0}"), nul, std::string("\xff\xfe"), std::string(100'000, '[')}) {
+        std::string("{\"version\":3.0}"), nul, std::string("\xff\xfe"),
+        std::string(100'000, '[')}) {
     CAPTURE(text.substr(0, 40));
     CHECK_FAILS(DecodeChecked(text, 3, "thing"), kInternal, "thing is damaged");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each RPC of the CSI services answers to an empty request, and that exactly what is implemented
-// is advertised.
+// What each RPC of the CSI services answers to an empty request, and that exactly what is
+// implemented is advertised.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -134,16 +134,17 @@ TEST_CASE("the controller advertises exactly the RPCs that it implements") {
   csi::v1::ControllerGetCapabilitiesResponse response;
   REQUIRE(services.controller.ControllerGetCapabilities(nullptr, nullptr, &response).ok());
   const Advertised advertised = Read<csi::v1::ControllerServiceCapability>(
-      response, {{"CREATE_DELETE_VOLUME", {"CreateVolume", "DeleteVolume"}},
-                 {"PUBLISH_UNPUBLISH_VOLUME", {"ControllerPublishVolume", "ControllerUnpublishVolume"}},
-                 {"LIST_VOLUMES", {"ListVolumes"}},
-                 {"GET_CAPACITY", {"GetCapacity"}},
-                 {"CREATE_DELETE_SNAPSHOT", {"CreateSnapshot", "DeleteSnapshot"}},
-                 {"LIST_SNAPSHOTS", {"ListSnapshots"}},
-                 {"GET_SNAPSHOT", {"GetSnapshot"}},
-                 {"EXPAND_VOLUME", {"ControllerExpandVolume"}},
-                 {"GET_VOLUME", {"ControllerGetVolume"}},
-                 {"MODIFY_VOLUME", {"ControllerModifyVolume"}}});
+      response,
+      {{"CREATE_DELETE_VOLUME", {"CreateVolume", "DeleteVolume"}},
+       {"PUBLISH_UNPUBLISH_VOLUME", {"ControllerPublishVolume", "ControllerUnpublishVolume"}},
+       {"LIST_VOLUMES", {"ListVolumes"}},
+       {"GET_CAPACITY", {"GetCapacity"}},
+       {"CREATE_DELETE_SNAPSHOT", {"CreateSnapshot", "DeleteSnapshot"}},
+       {"LIST_SNAPSHOTS", {"ListSnapshots"}},
+       {"GET_SNAPSHOT", {"GetSnapshot"}},
+       {"EXPAND_VOLUME", {"ControllerExpandVolume"}},
+       {"GET_VOLUME", {"ControllerGetVolume"}},
+       {"MODIFY_VOLUME", {"ControllerModifyVolume"}}});
   Names implemented = Implemented(services.ControllerRpcs());
   // These two belong to the service itself, without a capability.
   CHECK(implemented.erase("ControllerGetCapabilities") == 1);
@@ -162,8 +163,8 @@ TEST_CASE("the node advertises exactly the RPCs that it implements") {
                  {"GET_VOLUME_STATS", {"NodeGetVolumeStats"}},
                  {"EXPAND_VOLUME", {"NodeExpandVolume"}}});
   Names implemented = Implemented(services.NodeRpcs());
-  for (const char* always : {"NodePublishVolume", "NodeUnpublishVolume", "NodeGetCapabilities",
-                             "NodeGetInfo"}) {
+  for (const char* always :
+       {"NodePublishVolume", "NodeUnpublishVolume", "NodeGetCapabilities", "NodeGetInfo"}) {
     CHECK(implemented.erase(always) == 1);
   }
   CHECK(advertised.rpcs == implemented);

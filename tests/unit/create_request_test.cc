@@ -96,8 +96,8 @@ TEST_CASE_METHOD(Fixture, "a raw block volume has no filesystem") {
 }
 
 TEST_CASE_METHOD(Fixture, "options of mkfs become arguments") {
-  const CreateRequest create = test::Value(
-      With([](auto& r) { (*r.mutable_parameters())["mkfsOptions"] = "-m 0 -i 8192"; }));
+  const CreateRequest create =
+      test::Value(With([](auto& r) { (*r.mutable_parameters())["mkfsOptions"] = "-m 0 -i 8192"; }));
   CHECK(create.spec.mkfs_options == std::vector<std::string>{"-m", "0", "-i", "8192"});
 }
 
@@ -119,8 +119,8 @@ TEST_CASE_METHOD(Fixture, "a wrong request is refused, naming the field") {
   CHECK_FAILS(With([](R& r) { (*r.mutable_parameters())["x"] = "y"; }), kInvalidArgument, "'x'");
   CHECK_FAILS(With([](R& r) { (*r.mutable_parameters())["pool"] = "gone"; }), kInvalidArgument,
               "no pool 'gone'");
-  CHECK_FAILS(With([](R& r) { (*r.mutable_parameters())["mkfsOptions"] = "-F"; }),
-              kInvalidArgument, "-F");
+  CHECK_FAILS(With([](R& r) { (*r.mutable_parameters())["mkfsOptions"] = "-F"; }), kInvalidArgument,
+              "-F");
   CHECK_FAILS(With([](R& r) { (*r.mutable_mutable_parameters())["x"] = "y"; }), kInvalidArgument,
               "mutable_parameters");
   CHECK_FAILS(With([](R& r) { r.mutable_volume_content_source()->mutable_snapshot(); }),

@@ -17,10 +17,8 @@ namespace {
 constexpr int kThreads = 8;
 constexpr Bytes kReserve = 100;
 constexpr Bytes kTotal = 1000 + kReserve;
-const SpacePolicy kPolicy{.reserve_bytes = kReserve,
-                          .reserve_fraction = 0,
-                          .overcommit = 1,
-                          .watermark = 1};
+const SpacePolicy kPolicy{
+    .reserve_bytes = kReserve, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
 
 // A filesystem with `kTotal` bytes of room.
 class Disk final {
@@ -69,7 +67,10 @@ TEST_CASE("of many that ask at once, exactly as many are served as fit") {
       for (int i = 0; i < 50; ++i) {
         auto grant = ledger.Reserve(
             std::to_string(thread) + "-" + std::to_string(i), Provisioning::kThin, 7,
-            [] { return Room{kTotal, kTotal}; }, [](const std::string&) { return std::nullopt; });
+            [] {
+              return Room{kTotal, kTotal};
+            },
+            [](const std::string&) { return std::nullopt; });
         if (!grant.ok()) continue;
         grant->Keep();
         granted += 7;
@@ -119,7 +120,10 @@ TEST_CASE("grants given back by many threads leave nothing behind") {
     for (int i = 0; i < 500; ++i) {
       const std::string uuid = i % 2 == 0 ? "shared" : std::to_string(thread);
       const auto grant = ledger.Reserve(
-          uuid, Provisioning::kThin, 1, [] { return Room{kTotal, kTotal}; },
+          uuid, Provisioning::kThin, 1,
+          [] {
+            return Room{kTotal, kTotal};
+          },
           [](const std::string&) { return std::nullopt; });
       ledger.Recount([](const std::string&) { return Bytes{0}; });
     }

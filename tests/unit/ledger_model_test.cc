@@ -82,14 +82,18 @@ class Walk final {
     const auto kind = Below(2) == 0 ? Provisioning::kThick : Provisioning::kThin;
     switch (Below(5)) {
       case 0:
-      case 1: Reserve(uuid, found == model_.volumes.end() ? kind : found->second.provisioning); break;
+      case 1:
+        Reserve(uuid, found == model_.volumes.end() ? kind : found->second.provisioning);
+        break;
       case 2:
         if (found != model_.volumes.end()) Write(found->second);
         break;
       case 3:
         if (found != model_.volumes.end()) Remove(uuid);
         break;
-      case 4: ledger_.Recount(Meter()); break;
+      case 4:
+        ledger_.Recount(Meter());
+        break;
     }
     CHECK(ledger_.Promised(Provisioning::kThick) == model_.Promised(Provisioning::kThick));
     CHECK(ledger_.Promised(Provisioning::kThin) == model_.Promised(Provisioning::kThin));

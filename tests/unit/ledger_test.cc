@@ -33,11 +33,16 @@ absl::Status Promise(Ledger& ledger, const std::string& uuid, Provisioning provi
 }
 
 TEST_CASE("one promise into an empty pool") {
-  const SpacePolicy kept{.reserve_bytes = 100, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
-  const SpacePolicy part{.reserve_bytes = 0, .reserve_fraction = 0.5, .overcommit = 1, .watermark = 1};
-  const SpacePolicy both{.reserve_bytes = 600, .reserve_fraction = 0.5, .overcommit = 1, .watermark = 1};
-  const SpacePolicy over{.reserve_bytes = 100, .reserve_fraction = 0, .overcommit = 2, .watermark = 1};
-  const SpacePolicy mark{.reserve_bytes = 0, .reserve_fraction = 0, .overcommit = 1, .watermark = 0.5};
+  const SpacePolicy kept{
+      .reserve_bytes = 100, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
+  const SpacePolicy part{
+      .reserve_bytes = 0, .reserve_fraction = 0.5, .overcommit = 1, .watermark = 1};
+  const SpacePolicy both{
+      .reserve_bytes = 600, .reserve_fraction = 0.5, .overcommit = 1, .watermark = 1};
+  const SpacePolicy over{
+      .reserve_bytes = 100, .reserve_fraction = 0, .overcommit = 2, .watermark = 1};
+  const SpacePolicy mark{
+      .reserve_bytes = 0, .reserve_fraction = 0, .overcommit = 1, .watermark = 0.5};
   const struct {
     const char* what;
     SpacePolicy policy;
@@ -73,8 +78,8 @@ TEST_CASE("one promise into an empty pool") {
 
 TEST_CASE("a promise counts against the next one, of either kind") {
   const Room room{1000, 1000};
-  const auto first = GENERATE(kThick, kThin);
-  const auto second = GENERATE(kThick, kThin);
+  const auto first = GENERATE(as<Provisioning>(), kThick, kThin);
+  const auto second = GENERATE(as<Provisioning>(), kThick, kThin);
   Ledger ledger(Plain());
   REQUIRE_OK(Promise(ledger, "a", first, 600, room));
   CHECK_FAILS(Promise(ledger, "b", second, 401, room), kResourceExhausted, "400 B");
@@ -196,8 +201,9 @@ TEST_CASE("the truth replaces a promise, and nothing is left of a removed volume
 }
 
 TEST_CASE("the largest promise is the one that is made") {
-  SpacePolicy policy{.reserve_bytes = 10'000, .reserve_fraction = 0, .overcommit = 1.5, .watermark = 0.9};
-  const auto provisioning = GENERATE(kThick, kThin);
+  SpacePolicy policy{
+      .reserve_bytes = 10'000, .reserve_fraction = 0, .overcommit = 1.5, .watermark = 0.9};
+  const auto provisioning = GENERATE(as<Provisioning>(), kThick, kThin);
   Ledger ledger(policy);
   ledger.Set("thick", kThick, 5000, 1000);
   ledger.Set("thin", kThin, 70'000, 20'000);

@@ -57,8 +57,13 @@ TEST_CASE("a message is one line with time, level and text") {
 
 TEST_CASE("whatever the text, a line stays one line of JSON") {
   const std::string texts[] = {
-      "two\nlines\r\n", "\"quoted\" \\ {braces} {} %s", std::string("nul\0inside", 10),
-      "bad utf-8 \xff\xfe \xc3\x28", "truncated \xe2\x82", "\x1b[31mred", std::string(100'000, 'x'),
+      "two\nlines\r\n",
+      "\"quoted\" \\ {braces} {} %s",
+      std::string("nul\0inside", 10),
+      "bad utf-8 \xff\xfe \xc3\x28",
+      "truncated \xe2\x82",
+      "\x1b[31mred",
+      std::string(100'000, 'x'),
       "grüße, 日本",
   };
   for (const std::string& text : texts) {
@@ -97,10 +102,12 @@ TEST_CASE("a call's line tells who, what, how long and why") {
                                            .volume = "p:n:u",
                                            .duration = std::chrono::microseconds(1500),
                                            .status = Aborted("busy")});
-    LogCall(LogLevel::kInfo,
-            CallRecord{.request_id = 8, .method = "Probe", .volume = "", .duration = {}, .status = {}});
-    LogCall(LogLevel::kDebug,
-            CallRecord{.request_id = 9, .method = "Probe", .volume = "", .duration = {}, .status = {}});
+    LogCall(
+        LogLevel::kInfo,
+        CallRecord{.request_id = 8, .method = "Probe", .volume = "", .duration = {}, .status = {}});
+    LogCall(
+        LogLevel::kDebug,
+        CallRecord{.request_id = 9, .method = "Probe", .volume = "", .duration = {}, .status = {}});
   });
   REQUIRE(lines.size() == 2);
   CHECK(lines[0]["request"] == 7);

@@ -61,11 +61,10 @@ TEST_CASE("read-only comes from the mount or from the filesystem") {
     bool read_only;
     bool filesystem_read_only;
   };
-  const Case c = GENERATE(Case{"rw,noatime", "rw", false, false},
-                          Case{"ro,noatime", "rw", true, false}, Case{"rw", "ro,x", true, true},
-                          Case{"ro", "ro", true, true},
-                          Case{"rw", "rw,errors=remount-ro", false, false},
-                          Case{"noatime,ro", "rw", true, false});
+  const Case c = GENERATE(
+      Case{"rw,noatime", "rw", false, false}, Case{"ro,noatime", "rw", true, false},
+      Case{"rw", "ro,x", true, true}, Case{"ro", "ro", true, true},
+      Case{"rw", "rw,errors=remount-ro", false, false}, Case{"noatime,ro", "rw", true, false});
   CAPTURE(c.options, c.filesystem_options);
   const MountTable table = ParseTable(
       fmt::format("1 0 7:3 / /m {} - ext4 /dev/loop3 {}\n", c.options, c.filesystem_options));
@@ -176,15 +175,13 @@ TEST_CASE("binds of a device node are found by its place") {
     const char* root;
     bool found;
   };
-  const Case c = GENERATE(Case{"devtmpfs devtmpfs", "/loop5", true},
-                          Case{"tmpfs dev", "/loop5", true},
-                          Case{"overlay overlay", "/dev/loop5", true},
-                          Case{"ext4 /dev/vda", "/containers/7/dev/loop5", true},
-                          Case{"devtmpfs devtmpfs", "/loop5//deleted", true},
-                          Case{"devtmpfs devtmpfs", "/loop55", false},
-                          Case{"devtmpfs devtmpfs", "/loop", false},
-                          Case{"ext4 /dev/vda", "/images/loop5", false},
-                          Case{"devtmpfs devtmpfs", "/", false});
+  const Case c = GENERATE(
+      Case{"devtmpfs devtmpfs", "/loop5", true}, Case{"tmpfs dev", "/loop5", true},
+      Case{"overlay overlay", "/dev/loop5", true},
+      Case{"ext4 /dev/vda", "/containers/7/dev/loop5", true},
+      Case{"devtmpfs devtmpfs", "/loop5//deleted", true},
+      Case{"devtmpfs devtmpfs", "/loop55", false}, Case{"devtmpfs devtmpfs", "/loop", false},
+      Case{"ext4 /dev/vda", "/images/loop5", false}, Case{"devtmpfs devtmpfs", "/", false});
   CAPTURE(c.filesystem, c.root);
   const MountTable table =
       ParseTable(fmt::format("9 1 0:6 {} /pods/block rw - {} rw\n", c.root, c.filesystem));

@@ -53,8 +53,8 @@ TEST_CASE_METHOD(TwoPools, "an id leads to its pool, whether or not the volume e
 }
 
 TEST_CASE_METHOD(TwoPools, "no volume, and not to be known here, are two answers") {
-  for (const char* id : {"", "x", "fast:n1:not-a-uuid", "pvc-0b7f1f2a", "fast:n1:../../etc",
-                         "a:b:c:d"}) {
+  for (const char* id :
+       {"", "x", "fast:n1:not-a-uuid", "pvc-0b7f1f2a", "fast:n1:../../etc", "a:b:c:d"}) {
     CAPTURE(id);
     CHECK_FAILS(pools.Locate(id), kNotFound, "there is no volume");
   }

@@ -34,7 +34,8 @@ CommandResult Run(const std::vector<std::string>& argv) {
 std::vector<std::string> LockAndFork(const std::string& path, const std::string& parent_then) {
   return {"perl", "-e",
           "$| = 1; open(F, '>', $ARGV[0]); flock(F, 2); print 'locked'; if (fork == 0) { sleep "
-          "600; } " + parent_then,
+          "600; } " +
+              parent_then,
           path};
 }
 
@@ -95,12 +96,12 @@ TEST_CASE("of a long output the end is kept") {
 TEST_CASE("at the deadline the whole group is killed") {
   const TempDirectory directory;
   // Long enough for perl to start; only a child that has started proves anything.
-  const auto result = RunCommand(LockAndFork(directory.path("lock"), "sleep 600"),
-                                 milliseconds(1000));
+  const auto result =
+      RunCommand(LockAndFork(directory.path("lock"), "sleep 600"), milliseconds(1000));
   REQUIRE_FALSE(result.ok());
   CHECK(result.status().code() == absl::StatusCode::kInternal);
-  CHECK_THAT(MessageOf(result.status()), Catch::Contains("perl") && Catch::Contains("1000 ms") &&
-                                             Catch::EndsWith("locked"));
+  CHECK_THAT(MessageOf(result.status()),
+             Catch::Contains("perl") && Catch::Contains("1000 ms") && Catch::EndsWith("locked"));
   CHECK(BecomesFree(directory, "lock"));
 }
 
@@ -115,8 +116,8 @@ TEST_CASE("a grandchild that keeps the output open neither holds the call nor su
 }
 
 TEST_CASE("a child that closes its output is still waited for") {
-  const CommandResult result = Run(
-      {"perl", "-e", "close STDOUT; close STDERR; select(undef, undef, undef, 0.3); exit 5"});
+  const CommandResult result =
+      Run({"perl", "-e", "close STDOUT; close STDERR; select(undef, undef, undef, 0.3); exit 5"});
   CHECK(result.exit_code == 5);
 }
 

@@ -13,9 +13,7 @@
 namespace holdfast::pool {
 namespace {
 
-std::string Uuid(int number) {
-  return fmt::format("0b7f1f2a-58e5-5b9e-8f0f-{:012d}", number);
-}
+std::string Uuid(int number) { return fmt::format("0b7f1f2a-58e5-5b9e-8f0f-{:012d}", number); }
 
 VolumeRecord Record(int number, VolumeState state = VolumeState::kReady) {
   VolumeRecord record;

@@ -31,7 +31,8 @@ TEST_CASE("an id is there and not too long") {
 }
 
 TEST_CASE("a name holds no control character but tab and line ends") {
-  for (const char* name : {"pvc-1", "a b", "tab\there", "line\nline\r", "grüße", "日本", "\xc2\xa0"}) {
+  for (const char* name :
+       {"pvc-1", "a b", "tab\there", "line\nline\r", "grüße", "日本", "\xc2\xa0"}) {
     CAPTURE(name);
     REQUIRE_OK(RequireName(name, "name"));
   }
@@ -62,7 +63,8 @@ TEST_CASE("a map is at most 4 KiB of keys and values") {
   map["key2"] = std::string(2044, 'x');
   REQUIRE_OK(CheckMap(map, "parameters"));
   map["key2"] += "x";
-  CHECK_FAILS(CheckMap(map, "parameters"), kInvalidArgument, "parameters is larger than 4096 bytes");
+  CHECK_FAILS(CheckMap(map, "parameters"), kInvalidArgument,
+              "parameters is larger than 4096 bytes");
 }
 
 TEST_CASE("capacity ranges") {
@@ -146,8 +148,8 @@ TEST_CASE("a capability that is malformed is refused, naming the field") {
               kInvalidArgument, "volume_capability.mount.fs_type is longer");
   CHECK_FAILS(broken([](Csi& c) { c.mutable_mount()->set_volume_mount_group("1000"); }),
               kInvalidArgument, "volume_capability.mount.volume_mount_group");
-  CHECK_FAILS(broken([](Csi& c) { c.mutable_mount()->add_mount_flags("bind"); }),
-              kInvalidArgument, "volume_capability.mount.mount_flags");
+  CHECK_FAILS(broken([](Csi& c) { c.mutable_mount()->add_mount_flags("bind"); }), kInvalidArgument,
+              "volume_capability.mount.mount_flags");
 }
 
 TEST_CASE("a filesystem that is not supported is answered as the RPC wants it") {

@@ -96,8 +96,8 @@ TEST_CASE_METHOD(Fixture, "a damaged, foreign or newer record does not count") {
   bad_mode["publications"]["/pods/a"]["access_mode"] = "EVERYBODY";
   for (const std::string& text :
        {std::string(), std::string("{}"), good.substr(0, good.size() / 2), EncodeChecked(object, 2),
-        EncodeChecked(other_volume, 1), EncodeChecked(no_mode, 1), EncodeChecked(bad_publication, 1),
-        EncodeChecked(bad_mode, 1)}) {
+        EncodeChecked(other_volume, 1), EncodeChecked(no_mode, 1),
+        EncodeChecked(bad_publication, 1), EncodeChecked(bad_mode, 1)}) {
     CAPTURE(text);
     Replace(text);
     CHECK_FAILS(store.Find(kId), kNotFound, "is not staged");

@@ -82,11 +82,10 @@ TEST_CASE("IsUuid takes the canonical lower-case form only") {
   CHECK(IsUuid(kUuid));
   CHECK(IsUuid(RandomUuid()));
   CHECK(RandomUuid() != RandomUuid());
-  const auto* text = GENERATE("", "886313e1-3b8a-5372-9b90-0c9aee199e5",
-                              "886313e1-3b8a-5372-9b90-0c9aee199e5d0",
-                              "886313E1-3B8A-5372-9B90-0C9AEE199E5D",
-                              "886313e1_3b8a_5372_9b90_0c9aee199e5d",
-                              "g86313e1-3b8a-5372-9b90-0c9aee199e5d");
+  const auto* text =
+      GENERATE("", "886313e1-3b8a-5372-9b90-0c9aee199e5", "886313e1-3b8a-5372-9b90-0c9aee199e5d0",
+               "886313E1-3B8A-5372-9B90-0C9AEE199E5D", "886313e1_3b8a_5372_9b90_0c9aee199e5d",
+               "g86313e1-3b8a-5372-9b90-0c9aee199e5d");
   CAPTURE(text);
   CHECK_FALSE(IsUuid(text));
 }

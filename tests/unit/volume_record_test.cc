@@ -77,7 +77,8 @@ TEST_CASE("every state survives") {
   }
 }
 
-// Every bit of every byte would take long; these four changes reach case, digit, control and high bit.
+// Every bit of every byte would take long; these four changes reach case, digit, control and high
+// bit.
 TEST_CASE("a record with any one byte changed is refused, or still says the same") {
   const std::string good = EncodeRecord(Formatted());
   std::size_t refused = 0;
@@ -112,7 +113,8 @@ TEST_CASE("a record with a byte missing or doubled is refused, or still says the
 
 TEST_CASE("a truncated record is refused") {
   const std::string good = EncodeRecord(Formatted());
-  for (std::size_t size = 0; size + 1 < good.size(); ++size) {  // without the final newline it is whole
+  for (std::size_t size = 0; size + 1 < good.size();
+       ++size) {  // without the final newline it is whole
     CAPTURE(size);
     REQUIRE(test::CodeOf(DecodeRecord(good.substr(0, size))) == absl::StatusCode::kInternal);
   }

@@ -18,8 +18,9 @@ TEST_CASE("names are read back as the values they stand for, and no other text i
   for (const auto value : {AccessType::kMount, AccessType::kBlock}) {
     CHECK(*ParseAccessType(ToString(value)) == value);
   }
-  for (const auto value : {AccessMode::kSingleNodeWriter, AccessMode::kSingleNodeReaderOnly,
-                           AccessMode::kSingleNodeSingleWriter, AccessMode::kSingleNodeMultiWriter}) {
+  for (const auto value :
+       {AccessMode::kSingleNodeWriter, AccessMode::kSingleNodeReaderOnly,
+        AccessMode::kSingleNodeSingleWriter, AccessMode::kSingleNodeMultiWriter}) {
     CHECK(*ParseAccessMode(ToString(value)) == value);
   }
   for (const auto value : {VolumeState::kAllocating, VolumeState::kReady, VolumeState::kFormatting,
@@ -78,11 +79,11 @@ TEST_CASE("no capacity satisfies some requests") {
   const struct {
     Bytes required, limit, minimum;
   } rows[] = {
-      {4097, 8191, 4096},                    // no multiple in between
-      {1, 4095, 1},                          // below the smallest
-      {0, 4095, 4096},                       // below the minimum
+      {4097, 8191, 4096},  // no multiple in between
+      {1, 4095, 1},        // below the smallest
+      {0, 4095, 4096},     // below the minimum
       {0, 16 * kMiB - 1, 16 * kMiB},
-      {kMiB, 8 * kMiB, 16 * kMiB},           // room, but the filesystem needs more
+      {kMiB, 8 * kMiB, 16 * kMiB},  // room, but the filesystem needs more
   };
   for (const auto& row : rows) {
     CAPTURE(row.required, row.limit, row.minimum);
