@@ -109,14 +109,14 @@ absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const
 // here: then nothing of it is to be undone here. False when the volume cannot be asked about:
 // teardown must not depend on that.
 absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& located,
-                                 const pool::StageStore& stages, const TargetPath& target) {
+                                 const pool::StageStore& stages, const std::string& path) {
   if (!located.ok()) return false;
   const auto device = located->pool->FindAttached(located->id);
   if (!device.ok()) return false;
   const auto record = stages.Find(located->id.ToString());
-  if (record.ok() && *device && record->staging_path != target.path()) return true;
+  if (record.ok() && *device && record->staging_path != path) return true;
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
-  const os::MountEntry* const entry = mounts.At(target.path());
+  const os::MountEntry* const entry = mounts.At(path);
   if (entry == nullptr || !ShowsVolume(*entry)) return false;
   return !*device || entry->device != (*device)->number;
 }
@@ -157,14 +157,12 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
 
 absl::Status Stager::Unstage(const std::string& volume_id, const std::string& staging_path) const {
   const auto target = TargetPath::Open(staging_path, "staging_target_path");
+  if (!target.ok() && !absl::IsNotFound(target.status())) return target.status();
   const auto located = pools_.Locate(volume_id);
-  if (target.ok()) {
-    ASSIGN_OR_RETURN(const bool elsewhere, IsElsewhere(located, stages_, *target));
-    if (elsewhere) return absl::OkStatus();
-    RETURN_IF_ERROR(UnmountVolume(*target));
-  } else if (!absl::IsNotFound(target.status())) {
-    return target.status();
-  }
+  ASSIGN_OR_RETURN(const bool elsewhere,
+                   IsElsewhere(located, stages_, target.ok() ? target->path() : staging_path));
+  if (elsewhere) return absl::OkStatus();
+  if (target.ok()) RETURN_IF_ERROR(UnmountVolume(*target));
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   RETURN_IF_ERROR(located->pool->Detach(located->id));

@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "fs/filesystem.h"
-#include "os/file.h"
 #include "os/mount_table.h"
 #include "os/unique_fd.h"
 
@@ -27,23 +26,8 @@ absl::StatusOr<bool> WentReadOnly(const os::BlockDevice& device) {
   return false;
 }
 
-// ext4 counts the errors it has met. Since Linux 6.15 that is the only trace of having gone
-// read-only that statvfs and the mount's own flags do not hide; with errors=continue it always was.
-bool HasRecordedErrors(const os::BlockDevice& device) {
-  const std::string name = device.path.substr(device.path.rfind('/') + 1);
-  const auto facts = os::OpenDirectory("/sys/fs/ext4/" + name);
-  if (!facts.ok()) return false;
-  const auto count = os::ReadFileAt(facts->get(), "errors_count");
-  return count.ok() && !count->starts_with('0');
-}
-
 VolumeCondition ConditionOf(pool::Pool& pool, const Volume& volume, const os::BlockDevice& device,
                             const os::FilesystemSpace& space) {
-  if (HasRecordedErrors(device)) {
-    return VolumeCondition{true,
-                           "the filesystem has recorded errors and may have gone read-only; see "
-                           "the kernel's log, and stage it again to have it checked"};
-  }
   if (space.read_only && WentReadOnly(device).value_or(true)) {
     return VolumeCondition{true,
                            "the filesystem went read-only after an error; see the kernel's log"};

@@ -19,6 +19,11 @@ absl::Status RequireSize(int image_fd, const VolumeRecord& record) {
       record.volume.id.uuid, size, record.volume.capacity_bytes);
 }
 
+// The end of the path by which the kernel remembers an image; the UUID makes it unique.
+std::string ImagePath(const std::string& uuid) {
+  return fmt::format("/volumes/{}/{}", uuid, kImageName);
+}
+
 absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& record, bool direct_io) {
   const os::LoopOptions options{
       .sector_size = record.sector_size,
@@ -66,9 +71,11 @@ absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const Volu
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
   const auto image = OpenImage(directory.get());
-  if (absl::IsNotFound(image.status())) return std::nullopt;
-  RETURN_IF_ERROR(image.status());
-  ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
+  if (!image.ok() && !absl::IsNotFound(image.status())) return image.status();
+  // Its file may have been removed under an attached device.
+  ASSIGN_OR_RETURN(const auto loop, absl::IsNotFound(image.status())
+                                        ? os::FindLoopByPath(ImagePath(id.uuid))
+                                        : FindLoopOf(image->get(), id.uuid));
   if (!loop) return std::nullopt;
   return loop->block;
 }
@@ -80,15 +87,14 @@ absl::Status FilePool::Detach(const VolumeId& id) {
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   RETURN_IF_ERROR(directory.status());
   const auto image = OpenImage(directory->get());
-  if (absl::IsNotFound(image.status())) return absl::OkStatus();
+  if (absl::IsNotFound(image.status())) return DetachUnreachable(id.uuid);
   RETURN_IF_ERROR(image.status());
   return DetachImage(image->get(), id.uuid);
 }
 
 // Teardown must not depend on the pool's disk being where it was.
 absl::Status FilePool::DetachUnreachable(const std::string& uuid) {
-  ASSIGN_OR_RETURN(const auto loop,
-                   os::FindLoopByPath(fmt::format("/volumes/{}/{}", uuid, kImageName)));
+  ASSIGN_OR_RETURN(const auto loop, os::FindLoopByPath(ImagePath(uuid)));
   return loop ? DetachUnused(*loop, uuid) : absl::OkStatus();
 }
 

@@ -105,6 +105,20 @@ TEST_CASE("a creation that the system refuses midway leaves nothing") {
   REQUIRE_OK(pool.Create(BlockSpec("pvc-1", 16 * kMiB)));
 }
 
+TEST_CASE("a growth that the system refuses midway is taken back") {
+  SmallDisk small;
+  FilePool& pool = *small.pool.pool;
+  const Volume volume = small.pool.Create(BlockSpec("pvc-1", 4 * kMiB));
+  {
+    const FileSizeLimit limit(8 * kMiB);
+    CHECK_FAILS(pool.Grow(volume.id, 16 * kMiB, 0), kOutOfRange, "image");
+  }
+  CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
+  CHECK(stdfs::file_size(small.pool.ImageOf(volume.id)) == 4 * kMiB);
+  CHECK(test::Value(pool.Usage()).thick_promised == 4 * kMiB);
+  CHECK(test::Value(pool.Grow(volume.id, 16 * kMiB, 0)).capacity_bytes == 16 * kMiB);
+}
+
 TEST_CASE("a growth that runs out of room leaves the volume as it was") {
   SmallDisk small(kNothingKept);
   FilePool& pool = *small.pool.pool;

@@ -194,6 +194,19 @@ TEST_CASE_METHOD(NodeFixture, "a mount without a volume id of ours is taken away
   CheckGone(id);
 }
 
+TEST_CASE_METHOD(NodeFixture, "what is staged elsewhere, or another volume here, is not undone") {
+  const VolumeId id = Create(MountSpec("pvc-1")).id;
+  const VolumeId other = Create(MountSpec("pvc-2")).id;
+  REQUIRE_OK(Stage(id));
+  REQUIRE_OK(Unstage(other));
+  REQUIRE_OK(Stager(*pools, stages).Unstage(id.ToString(), pods()));
+  CHECK(MountsAt(staging()) == 1);
+  REQUIRE_OK(stages.Find(id.ToString()));
+  REQUIRE_OK(Stage(id));
+  REQUIRE_OK(Unstage(id));
+  CheckGone(id);
+}
+
 TEST_CASE_METHOD(NodeFixture, "mounts stacked on each other all go") {
   const VolumeId id = Create(MountSpec("pvc-1")).id;
   REQUIRE_OK(Stage(id));
