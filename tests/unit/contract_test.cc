@@ -113,13 +113,13 @@ TEST_CASE("while recovering only what says who and how is answered") {
   const test::CapturedStderr captured;
   Services services;
   rpc::CallRunner recovering;
-  services.calls.SetReady();
   controller::Service controller({Services::kDriver, Services::kNode, services.pools,
                                   services.stages, services.volume_locks, recovering});
   node::Service node({Services::kDriver, Services::kNode, 0, services.pools, services.stages,
                       services.volume_locks, recovering});
+  const csi::v1::ListVolumesRequest list;
   csi::v1::ListVolumesResponse volumes;
-  CHECK(controller.ListVolumes(nullptr, nullptr, &volumes).error_code() == grpc::UNAVAILABLE);
+  CHECK(controller.ListVolumes(nullptr, &list, &volumes).error_code() == grpc::UNAVAILABLE);
   csi::v1::NodeGetInfoResponse info;
   CHECK(node.NodeGetInfo(nullptr, nullptr, &info).ok());
   identity::Service identity(Services::kDriver, services.pools, recovering);
