@@ -148,9 +148,8 @@ class ExtFilesystem final : public Filesystem {
     std::string extended = "lazy_itable_init=1,lazy_journal_init=1";
     if (options.keep_allocation) extended += ",nodiscard";
     std::vector<std::string> argv = {Mkfs(), "-q", "-b", "4096", "-m", "0", "-U", options.uuid};
-    for (std::string& word : MergeExtended(std::move(extended), options.extra)) {
-      argv.push_back(std::move(word));
-    }
+    const std::vector<std::string> words = MergeExtended(std::move(extended), options.extra);
+    argv.insert(argv.end(), words.begin(), words.end());
     return RunMkfs(std::move(argv), device);
   }
 

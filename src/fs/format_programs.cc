@@ -36,7 +36,8 @@ class Places final {
  private:
   std::mutex mutex_;
   std::condition_variable freed_;
-  unsigned free_ = 2 + std::max(1U, std::thread::hardware_concurrency());
+  // Formatting mostly waits for the disk, so more than one for each core.
+  unsigned free_ = std::max(8U, 2 * std::thread::hardware_concurrency());  // guarded by mutex_
 };
 
 Places& AllPlaces() {

@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Fixture, "an interrupted formatting is blanked, and only that")
   }
   REQUIRE_OK(pool->BlankAgain(volume.id));
   CHECK_FALSE(IsAttached(volume.id));
-  CHECK(ReadFile(ImageOf(volume.id)) == std::string(16 * kMiB, '\0'));
+  CHECK((ReadFile(ImageOf(volume.id)) == std::string(16 * kMiB, '\0')));
   CHECK_FALSE(pool->Condition(volume).abnormal);
 }
 

@@ -18,7 +18,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume grows, keeps its bytes and stays gro
   const Volume volume = Create(BlockSpec("pvc-1", kMiB, provisioning));
   WriteFile(ImageOf(volume.id), std::string(kMiB, 'x'));
   CHECK(test::Value(pool->Grow(volume.id, 3 * kMiB, 0)).capacity_bytes == 3 * kMiB);
-  CHECK(ReadFile(ImageOf(volume.id)) == std::string(kMiB, 'x') + std::string(2 * kMiB, '\0'));
+  CHECK((ReadFile(ImageOf(volume.id)) == std::string(kMiB, 'x') + std::string(2 * kMiB, '\0')));
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   const PoolUsage usage = test::Value(pool->Usage());
   CHECK(usage.thick_promised + usage.thin_promised == 3 * kMiB);

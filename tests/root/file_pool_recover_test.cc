@@ -21,7 +21,7 @@ struct Fixture : FilePoolFixture {
   void Restart() {
     FilePoolFixture::Restart();
     CHECK(test::Value(pool->Get(healthy.id)).capacity_bytes == kMiB);
-    CHECK(ReadFile(ImageOf(healthy.id)) == std::string(kMiB, 'h'));
+    CHECK((ReadFile(ImageOf(healthy.id)) == std::string(kMiB, 'h')));
   }
   // The whole of what is promised, as a fresh start counts it.
   Bytes Promised() const { return test::Value(pool->Usage()).thick_promised; }
@@ -78,7 +78,7 @@ TEST_CASE_METHOD(Fixture, "an image without a record is never removed, by anythi
   CHECK_FAILS(pool->Delete(half), kInternal, "no record");
   CHECK_FAILS(pool->Attach(half), kInternal, "no record");
   Restart();
-  CHECK(ReadFile(ImageOf(half)) == std::string(kMiB, 'd'));
+  CHECK((ReadFile(ImageOf(half)) == std::string(kMiB, 'd')));
   WriteFile(PathOf(half, "record.json"), record);  // the remedy that the message names
   Restart();
   CHECK(test::Value(pool->Get(half)).name == "half");
@@ -189,7 +189,7 @@ TEST_CASE_METHOD(Fixture, "a ready, formatting or formatted volume is left as it
   const std::string record = ReadFile(PathOf(half, "record.json"));
   Restart();
   CHECK(ReadFile(PathOf(half, "record.json")) == record);
-  CHECK(ReadFile(ImageOf(half)) == std::string(16 * kMiB, 'd'));
+  CHECK((ReadFile(ImageOf(half)) == std::string(16 * kMiB, 'd')));
   CHECK(Promised() == 17 * kMiB);
 }
 

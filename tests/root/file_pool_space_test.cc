@@ -144,7 +144,7 @@ TEST_CASE("a growth that runs out of room leaves the volume as it was") {
   }
   CHECK(test::Value(small.pool.pool->Get(volume.id)).capacity_bytes == 4 * kMiB);
   CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
-  CHECK(small.pool.ReadFile(small.pool.ImageOf(volume.id)) == std::string(4 * kMiB, 'x'));
+  CHECK((small.pool.ReadFile(small.pool.ImageOf(volume.id)) == std::string(4 * kMiB, 'x')));
   CHECK(test::Value(small.pool.pool->Usage()).thick_promised == 4 * kMiB);
 }
 

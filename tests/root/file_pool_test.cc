@@ -132,7 +132,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a name is free again after deletion, and the 
   REQUIRE_OK(pool->Delete(first.id));
   const Volume second = Create(BlockSpec("pvc-1", 2 * kMiB));
   CHECK(second.id == first.id);
-  CHECK(ReadFile(ImageOf(second.id)) == std::string(2 * kMiB, '\0'));
+  CHECK((ReadFile(ImageOf(second.id)) == std::string(2 * kMiB, '\0')));
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "thick is thick and thin is thin") {

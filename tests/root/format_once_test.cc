@@ -54,7 +54,7 @@ struct Fixture : FilePoolFixture {
     const std::string content = Content();
     const std::string record = ReadFile(PathOf(id, "record.json"));
     CHECK_FAILS(Ensure(), kFailedPrecondition, reason);
-    CHECK(Content() == content);
+    CHECK((Content() == content));
     CHECK(ReadFile(PathOf(id, "record.json")) == record);
   }
 
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(Fixture, "a blank volume is formatted once and its filesystem r
   const std::string content = Content();
   Restart();
   REQUIRE_OK(Ensure());
-  CHECK(Content() == content);
+  CHECK((Content() == content));
 }
 
 TEST_CASE_METHOD(Fixture, "a volume never formatted that holds anything is left alone") {
@@ -134,7 +134,7 @@ TEST_CASE_METHOD(Fixture, "an interrupted formatting is begun again, and then it
   CheckHoldsRecorded();
   const std::string content = Content();
   REQUIRE_OK(Ensure());
-  CHECK(Content() == content);
+  CHECK((Content() == content));
 }
 
 TEST_CASE_METHOD(Fixture, "another's bytes on a volume whose formatting was interrupted stay") {
@@ -166,7 +166,7 @@ TEST_CASE_METHOD(Fixture, "a volume that is being made or deleted is not formatt
     CHECK_FAILS(EnsureFormatted(*pool, volume, device), kInternal, "cannot be formatted");
   }
   REQUIRE_OK(pool->Detach(id));
-  CHECK(Content() == std::string(kSize, '\0'));
+  CHECK((Content() == std::string(kSize, '\0')));
 }
 
 }  // namespace

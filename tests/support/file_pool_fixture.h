@@ -116,6 +116,7 @@ class FilePoolFixture {
     file.close();
     REQUIRE(file.good());
   }
+  // To be compared as CHECK((a == b)) where it is long: Catch2 takes minutes to print megabytes.
   [[nodiscard]] static std::string ReadFile(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     REQUIRE(file.good());
