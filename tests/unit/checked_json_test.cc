@@ -11,8 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-const json kObject = {
-    {"name", "grüße \"x\""}, {"size", 4096}, {"list", {"a", "b"}}, {"empty", {}}};
+const json kObject = {{"name", "grüße \"x\""}, {"size", 4096}, {"list", {"a", "b"}}, {"empty", {}}};
 
 TEST_CASE("what was encoded is decoded") {
   for (const json& object : {kObject, json::object()}) {
