@@ -2,6 +2,8 @@
 // Many threads reserve, allocate and free at once on a filesystem that only counts.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -111,6 +113,32 @@ TEST_CASE("creating and deleting thick volumes never touches the reserve") {
   CHECK_FALSE(disk.overdrawn());
   CHECK(made > kThreads);
   CHECK(ledger.Promised(Provisioning::kThick) == 0);
+}
+
+TEST_CASE("no promise changes between a look at the filesystem and the decision") {
+  const Bytes increment =
+      GENERATE(as<Bytes>(), 10, 2 * kTotal);  // granted; refused after a count
+  Ledger ledger(kPolicy);
+  std::vector<std::future<Bytes>> others;
+  int looks = 0;
+  int held_back = 0;
+  {
+    const auto grant = ledger.Reserve(
+        "a", Provisioning::kThin, increment,
+        [&] {
+          ++looks;
+          others.push_back(
+              std::async(std::launch::async, [&] { return ledger.Promised(Provisioning::kThin); }));
+          const auto state = others.back().wait_for(std::chrono::milliseconds(50));
+          if (state == std::future_status::timeout) ++held_back;
+          return Room{kTotal, kTotal};
+        },
+        [](const std::string&) { return std::nullopt; });
+    CHECK(grant.ok() == (increment == 10));
+    for (std::future<Bytes>& other : others) other.wait();
+  }
+  CHECK(looks == (increment == 10 ? 1 : 2));
+  CHECK(held_back == looks);
 }
 
 TEST_CASE("grants given back by many threads leave nothing behind") {
