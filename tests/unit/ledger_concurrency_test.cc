@@ -116,8 +116,7 @@ TEST_CASE("creating and deleting thick volumes never touches the reserve") {
 }
 
 TEST_CASE("no promise changes between a look at the filesystem and the decision") {
-  const Bytes increment =
-      GENERATE(as<Bytes>(), 10, 2 * kTotal);  // granted; refused after a count
+  const Bytes increment = GENERATE(as<Bytes>(), 10, 2 * kTotal);  // granted; refused after a count
   Ledger ledger(kPolicy);
   std::vector<std::future<Bytes>> others;
   int looks = 0;
