@@ -11,7 +11,7 @@
 
 namespace holdfast::pool {
 
-// Filled before any thread starts, then only read: thread-safe.
+// Filled at start, before the CallRunner lets any call through to it, then only read: thread-safe.
 class Pools final {
  public:
   // The first pool added is the default. INVALID_ARGUMENT if there is one of that name.
