@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                                                                  .accept_move = config.accept_move},
                                                                 state_directory_fd));
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
-  ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes.get()));
+  ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes));
   PoolInfo info{.name = config.name,
                 .kind = config.kind,
                 .location = config.location,
@@ -89,7 +89,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
   };
   const auto pool = directory_.Verify();
   if (!pool.ok()) return abnormal(MessageOf(pool.status()));
-  const auto directory = os::OpenDirectoryAt(pool->volumes.get(), volume.id.uuid);
+  const auto directory = os::OpenDirectoryAt(pool->volumes, volume.id.uuid);
   if (!directory.ok()) return abnormal(MessageOf(directory.status()));
   const auto image = OpenImage(directory->get());
   if (!image.ok()) return abnormal(MessageOf(image.status()));
@@ -108,7 +108,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
 }
 
 absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, const VolumeId& id) {
-  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes, id.uuid));
   if (record.volume.state == VolumeState::kAllocating ||
       record.volume.state == VolumeState::kDeleting) {
     return NotFound("there is no volume '{}'", id.ToString());
@@ -117,7 +117,7 @@ absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, cons
 }
 
 absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
-  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root.get()));
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   // Allocating also takes some blocks for the filesystem's own description of the image.
   const Bytes slack = std::min(space.total / 1024 + 4 * kMiB, kGiB);
   return Room{.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
@@ -130,7 +130,7 @@ Ledger::MeasureRoom FilePool::RoomMeter(const VerifiedPool& pool) {
 
 Ledger::MeasureAllocated FilePool::AllocationMeter(const VerifiedPool& pool) {
   return [&pool](const std::string& uuid) -> std::optional<Bytes> {
-    const auto directory = os::OpenDirectoryAt(pool.volumes.get(), uuid);
+    const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
     if (!directory.ok()) return std::nullopt;
     const auto image = OpenImage(directory->get());
     if (!image.ok()) return std::nullopt;

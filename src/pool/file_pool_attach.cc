@@ -40,7 +40,7 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
   if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(pool, record));
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
   const auto image = OpenImage(directory.get());
   if (!image.ok()) return WithCode(image.status(), absl::StatusCode::kFailedPrecondition);
   RETURN_IF_ERROR(RequireSize(image->get(), record));
@@ -69,7 +69,7 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
 
 absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
   const auto image = OpenImage(directory.get());
   if (!image.ok() && !absl::IsNotFound(image.status())) return image.status();
   // Its file may have been removed under an attached device.
@@ -83,7 +83,7 @@ absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const Volu
 absl::Status FilePool::Detach(const VolumeId& id) {
   const auto pool = directory_.Verify();
   if (!pool.ok()) return DetachUnreachable(id.uuid);
-  const auto directory = os::OpenDirectoryAt(pool->volumes.get(), id.uuid);
+  const auto directory = os::OpenDirectoryAt(pool->volumes, id.uuid);
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   RETURN_IF_ERROR(directory.status());
   const auto image = OpenImage(directory->get());
@@ -108,7 +108,7 @@ absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& fi
   }
   record.volume.state = VolumeState::kFormatting;
   record.volume.filesystem_uuid = filesystem_uuid;
-  return records_.Write(pool.volumes.get(), record);
+  return records_.Write(pool.volumes, record);
 }
 
 absl::Status FilePool::FinishFormatting(const VolumeId& id) {
@@ -119,7 +119,7 @@ absl::Status FilePool::FinishFormatting(const VolumeId& id) {
                               ToString(record.volume.state));
   }
   record.volume.state = VolumeState::kFormatted;
-  return records_.Write(pool.volumes.get(), record);
+  return records_.Write(pool.volumes, record);
 }
 
 absl::Status FilePool::BlankAgain(const VolumeId& id) {
@@ -129,7 +129,7 @@ absl::Status FilePool::BlankAgain(const VolumeId& id) {
     return FailedPrecondition("volume '{}' is {}: its bytes are not to be touched", id.ToString(),
                               ToString(record.volume.state));
   }
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
   RETURN_IF_ERROR(DetachImage(image.get(), id.uuid));
   return BlankImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);

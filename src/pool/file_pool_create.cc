@@ -36,7 +36,7 @@ absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
 absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   const std::string uuid = IdOf(spec.name).uuid;
-  const auto existing = records_.Read(pool.volumes.get(), uuid);
+  const auto existing = records_.Read(pool.volumes, uuid);
   if (existing.ok()) {
     const VolumeState state = existing->volume.state;
     if (state != VolumeState::kAllocating && state != VolumeState::kDeleting) {
@@ -84,16 +84,16 @@ absl::StatusOr<Volume> FilePool::CreateNew(const VerifiedPool& pool, const Volum
 }
 
 absl::Status FilePool::FillNewVolume(const VerifiedPool& pool, VolumeRecord& record) {
-  RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+  RETURN_IF_ERROR(records_.Write(pool.volumes, record));
   ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool.volumes.get(), record.volume.id.uuid));
+                   os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid));
   RETURN_IF_ERROR(
       MakeImage(directory.get(), record.volume.capacity_bytes, record.volume.provisioning));
   // The record's sync of the volume directory makes the image's name durable too ...
   record.volume.state = VolumeState::kReady;
-  RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+  RETURN_IF_ERROR(records_.Write(pool.volumes, record));
   // ... and this one the name of the volume directory, before the CO is told.
-  return os::Sync(pool.volumes.get(), "volumes directory");
+  return os::Sync(pool.volumes, "volumes directory");
 }
 
 }  // namespace holdfast::pool

@@ -17,32 +17,30 @@ namespace holdfast::pool {
 namespace {
 
 absl::Status MoveToTrash(const VerifiedPool& pool, const std::string& uuid) {
-  if (::renameat(pool.volumes.get(), uuid.c_str(), pool.trash.get(), uuid.c_str()) != 0 &&
-      errno != ENOENT) {
+  if (::renameat(pool.volumes, uuid.c_str(), pool.trash, uuid.c_str()) != 0 && errno != ENOENT) {
     return OsError(errno, fmt::format("move volume {} to the trash", uuid));
   }
-  RETURN_IF_ERROR(os::Sync(pool.trash.get(), "trash directory"));
-  return os::Sync(pool.volumes.get(), "volumes directory");
+  RETURN_IF_ERROR(os::Sync(pool.trash, "trash directory"));
+  return os::Sync(pool.volumes, "volumes directory");
 }
 
 }  // namespace
 
 absl::Status FilePool::Delete(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  auto record = records_.Read(pool.volumes.get(), id.uuid);
+  auto record = records_.Read(pool.volumes, id.uuid);
   if (absl::IsNotFound(record.status())) return FinishDeletion(pool, id.uuid);
   RETURN_IF_ERROR(record.status());
   if (record->volume.state != VolumeState::kAllocating &&
       record->volume.state != VolumeState::kDeleting) {
-    ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                     os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+    ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
     const auto image = OpenImage(directory.get());
     if (image.ok()) {
       ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
       if (loop) RETURN_IF_ERROR(os::RequireUnused(loop->block));
     }
     record->volume.state = VolumeState::kDeleting;
-    const absl::Status tombstone = records_.Write(pool.volumes.get(), *record);
+    const absl::Status tombstone = records_.Write(pool.volumes, *record);
     if (!tombstone.ok()) {
       // A full disk has no room for a tombstone. The move to the trash needs none and is one too.
       RETURN_IF_ERROR(Detach(id));
@@ -55,7 +53,7 @@ absl::Status FilePool::Delete(const VolumeId& id) {
 
 // For a volume that is a tombstone, or in the trash, or of which the CO was never told.
 absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::string& uuid) {
-  const auto directory = os::OpenDirectoryAt(pool.volumes.get(), uuid);
+  const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
   if (directory.ok()) {
     const auto image = OpenImage(directory->get());
     if (image.ok()) {
@@ -74,13 +72,13 @@ absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::strin
 
 // Only names that Holdfast makes are removed; anything else keeps the directory, and says so.
 absl::Status FilePool::EmptyTrash(const VerifiedPool& pool, const std::string& uuid) {
-  const auto directory = os::OpenDirectoryAt(pool.trash.get(), uuid);
+  const auto directory = os::OpenDirectoryAt(pool.trash, uuid);
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   RETURN_IF_ERROR(directory.status());
   for (const char* name : {kImageName, "record.json.tmp", "record.json"}) {
     RETURN_IF_ERROR(os::RemoveFileAt(directory->get(), name));
   }
-  return os::RemoveEmptyDirectoryAt(pool.trash.get(), uuid);
+  return os::RemoveEmptyDirectoryAt(pool.trash, uuid);
 }
 
 }  // namespace holdfast::pool

@@ -25,12 +25,12 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
                      ledger_.Reserve(id.uuid, record.volume.provisioning, target - present,
                                      RoomMeter(pool), AllocationMeter(pool)));
     record.grow_to_bytes = target;
-    RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+    RETURN_IF_ERROR(records_.Write(pool.volumes, record));
     RETURN_IF_ERROR(FinishGrowth(pool, record));
     grant.Keep();
   }
   // Repeated too, in case an earlier call stopped before the device was told.
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), id.uuid));
   if (loop) RETURN_IF_ERROR(os::RefreshLoop(*loop).status());
@@ -40,7 +40,7 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
 // Ends a growth that has begun, one way or the other.
 absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& record) {
   ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool.volumes.get(), record.volume.id.uuid));
+                   os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
   const absl::Status extended =
       ExtendImage(image.get(), record.grow_to_bytes, record.volume.provisioning);
@@ -53,7 +53,7 @@ absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& reco
   ASSIGN_OR_RETURN(const Bytes allocated, ImageAllocated(image.get()));
   record.volume.capacity_bytes = record.grow_to_bytes;
   record.grow_to_bytes = 0;
-  RETURN_IF_ERROR(records_.Write(pool.volumes.get(), record));
+  RETURN_IF_ERROR(records_.Write(pool.volumes, record));
   ledger_.Set(record.volume.id.uuid, record.volume.provisioning, record.volume.capacity_bytes,
               allocated);
   return absl::OkStatus();
@@ -61,7 +61,7 @@ absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& reco
 
 absl::Status FilePool::UndoGrowth(const VerifiedPool& pool, VolumeRecord& record) {
   ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool.volumes.get(), record.volume.id.uuid));
+                   os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), record.volume.id.uuid));
   if (loop && loop->block.size > record.volume.capacity_bytes) {
@@ -69,7 +69,7 @@ absl::Status FilePool::UndoGrowth(const VerifiedPool& pool, VolumeRecord& record
   }
   RETURN_IF_ERROR(UndoExtension(image.get(), record.volume.capacity_bytes));
   record.grow_to_bytes = 0;
-  return records_.Write(pool.volumes.get(), record);
+  return records_.Write(pool.volumes, record);
 }
 
 }  // namespace holdfast::pool

@@ -10,16 +10,16 @@ namespace holdfast::pool {
 
 absl::Status FilePool::Recover() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const std::vector<std::string> trash, RecordStore::Uuids(pool.trash.get()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> trash, RecordStore::Uuids(pool.trash));
   for (const std::string& uuid : trash) {
     const absl::Status emptied = EmptyTrash(pool, uuid);
     if (!emptied.ok()) LogWarning("trash of volume {}: {}", uuid, MessageOf(emptied));
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> uuids, RecordStore::Uuids(pool.volumes.get()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> uuids, RecordStore::Uuids(pool.volumes));
   for (const std::string& uuid : uuids) {
     // One damaged volume must not keep the others from their pods.
     const absl::Status recovered = RecoverVolume(pool, uuid);
-    if (!recovered.ok()) LogError("volume {}: {}", uuid, MessageOf(recovered));
+    if (!recovered.ok()) LogError("recovery: {}", MessageOf(recovered));
   }
   const std::lock_guard lock(mutex_);
   counted_at_ = std::chrono::steady_clock::now();
@@ -27,7 +27,12 @@ absl::Status FilePool::Recover() {
 }
 
 absl::Status FilePool::RecoverVolume(const VerifiedPool& pool, const std::string& uuid) {
-  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes.get(), uuid));
+  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes, uuid));
+  return Annotate(FinishWhatBegan(pool, record), fmt::format("volume {}", uuid));
+}
+
+absl::Status FilePool::FinishWhatBegan(const VerifiedPool& pool, VolumeRecord& record) {
+  const std::string& uuid = record.volume.id.uuid;
   switch (record.volume.state) {
     case VolumeState::kAllocating:
       LogInfo("removing the unfinished creation of volume {}", uuid);
@@ -40,7 +45,7 @@ absl::Status FilePool::RecoverVolume(const VerifiedPool& pool, const std::string
     case VolumeState::kFormatted:
       break;
   }
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes.get(), uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, uuid));
   absl::Status grown;
   if (record.grow_to_bytes != 0) grown = FinishGrowth(pool, record);
   const auto image = OpenImage(directory.get());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/pool_directory.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -95,6 +96,22 @@ absl::StatusOr<Marker> ReadOrWriteMarker(int root_fd, const std::string& path) {
   return WriteMarker(root_fd, RandomUuid(), filesystem);
 }
 
+// That `name` below `directory_fd` (AT_FDCWD: a path) leads to what `held` has open.
+absl::Status RequireSame(int directory_fd, const std::string& name, int held) {
+  struct stat seen {};
+  struct stat known {};
+  if (::fstatat(directory_fd, name.c_str(), &seen, 0) != 0 || ::fstat(held, &known) != 0) {
+    return OsError(errno, fmt::format("cannot stat '{}'", name));
+  }
+  if (seen.st_dev == known.st_dev && seen.st_ino == known.st_ino) return absl::OkStatus();
+  return FailedPrecondition("something else is at '{}'", name);
+}
+
+absl::Status RequireMarker(int root_fd, const std::string& text) {
+  ASSIGN_OR_RETURN(const std::string found, os::ReadFileAt(root_fd, kMarker));
+  return found == text ? absl::OkStatus() : FailedPrecondition("its marker is another one");
+}
+
 absl::Status WrongFilesystem(const std::string& path, const Marker& marker,
                              const std::string& filesystem) {
   return FailedPrecondition(
@@ -117,7 +134,7 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
     return FailedPrecondition("pool '{}': {}; make the directory, or mount its disk", name,
                               MessageOf(opened.status()));
   }
-  const os::UniqueFd root = *std::move(opened);
+  os::UniqueFd root = *std::move(opened);
   RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id));
   ASSIGN_OR_RETURN(os::UniqueFd lock, os::LockFileAt(root.get(), kLock));
   ASSIGN_OR_RETURN(Marker marker, ReadOrWriteMarker(root.get(), path));
@@ -130,30 +147,36 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
     if (!accept_move) return WrongFilesystem(path, marker, filesystem);
     ASSIGN_OR_RETURN(marker, WriteMarker(root.get(), marker.pool_id, filesystem));
   }
-  RETURN_IF_ERROR(os::MakeDirectoryAt(root.get(), kVolumes, kPrivate));
-  RETURN_IF_ERROR(os::MakeDirectoryAt(root.get(), kTrash, kPrivate));
-  RETURN_IF_ERROR(os::Sync(root.get(), path));
+  PoolDirectory pool;
+  pool.path_ = path;
+  pool.marker_ = marker.text;
+  pool.pool_id_ = marker.pool_id;
+  pool.lock_ = std::move(lock);
+  pool.root_ = std::move(root);
+  RETURN_IF_ERROR(pool.Hold());
   if (known_id.empty()) {
     RETURN_IF_ERROR(os::WriteFileDurably(known_pools.get(), name + ".json", marker.text));
   }
-  return PoolDirectory(path, marker.text, marker.pool_id, std::move(lock));
+  return pool;
+}
+
+absl::Status PoolDirectory::Hold() {
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kVolumes, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kTrash, kPrivate));
+  RETURN_IF_ERROR(os::Sync(root_.get(), path_));
+  ASSIGN_OR_RETURN(volumes_, os::OpenDirectoryAt(root_.get(), kVolumes));
+  ASSIGN_OR_RETURN(trash_, os::OpenDirectoryAt(root_.get(), kTrash));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<VerifiedPool> PoolDirectory::Verify() const {
-  const auto lost = [&](const absl::Status& why) {
-    return FailedPrecondition("pool directory '{}' is not the one that was opened ({}): {}", path_,
-                              pool_id_, MessageOf(why));
-  };
-  VerifiedPool pool;
-  auto root = os::OpenDirectory(path_);
-  if (!root.ok()) return lost(root.status());
-  pool.root = *std::move(root);
-  const auto marker = os::ReadFileAt(pool.root.get(), kMarker);
-  if (!marker.ok()) return lost(marker.status());
-  if (*marker != marker_) return lost(FailedPrecondition("its marker is another one"));
-  ASSIGN_OR_RETURN(pool.volumes, os::OpenDirectoryAt(pool.root.get(), kVolumes));
-  ASSIGN_OR_RETURN(pool.trash, os::OpenDirectoryAt(pool.root.get(), kTrash));
-  return pool;
+  absl::Status same = RequireSame(AT_FDCWD, path_, root_.get());
+  if (same.ok()) same = RequireMarker(root_.get(), marker_);
+  if (same.ok()) same = RequireSame(root_.get(), kVolumes, volumes_.get());
+  if (same.ok()) same = RequireSame(root_.get(), kTrash, trash_.get());
+  if (same.ok()) return VerifiedPool{root_.get(), volumes_.get(), trash_.get()};
+  return FailedPrecondition("pool directory '{}' is not the one that was opened ({}): {}", path_,
+                            pool_id_, MessageOf(same));
 }
 
 }  // namespace holdfast::pool

@@ -17,12 +17,12 @@
 
 namespace holdfast::pool {
 
-// Open handles on a verified pool: work through them cannot land on another filesystem, whatever is
-// mounted over the path meanwhile.
+// Open directories of a verified pool, valid as long as its PoolDirectory: work through them cannot
+// land on another filesystem, whatever is mounted over the path meanwhile.
 struct VerifiedPool {
-  os::UniqueFd root;
-  os::UniqueFd volumes;
-  os::UniqueFd trash;
+  int root = -1;
+  int volumes = -1;
+  int trash = -1;
 };
 
 // Immutable after Open, so thread-safe.
@@ -45,20 +45,21 @@ class PoolDirectory final {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const std::string& pool_id() const { return pool_id_; }
 
-  // Looks again, by path. FAILED_PRECONDITION as for Open.
+  // Looks again whether the path still leads to the pool that was opened, with the marker that was
+  // read. FAILED_PRECONDITION if not.
   [[nodiscard]] absl::StatusOr<VerifiedPool> Verify() const;
 
  private:
-  PoolDirectory(std::string path, std::string marker, std::string pool_id, os::UniqueFd lock)
-      : path_(std::move(path)),
-        marker_(std::move(marker)),
-        pool_id_(std::move(pool_id)),
-        lock_(std::move(lock)) {}
+  PoolDirectory() = default;
+  [[nodiscard]] absl::Status Hold();
 
   std::string path_;
   std::string marker_;  // the marker's exact text
   std::string pool_id_;
   os::UniqueFd lock_;
+  os::UniqueFd root_;
+  os::UniqueFd volumes_;
+  os::UniqueFd trash_;
 };
 
 }  // namespace holdfast::pool

@@ -55,9 +55,13 @@ absl::StatusOr<VolumeRecord> RecordStore::Read(int volumes_fd, const std::string
 
 absl::Status RecordStore::Write(int volumes_fd, const VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
-  RETURN_IF_ERROR(os::MakeDirectoryAt(volumes_fd, uuid, kPrivate));
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(volumes_fd, uuid));
-  RETURN_IF_ERROR(os::WriteFileDurably(directory.get(), kRecordName, EncodeRecord(record)));
+  auto directory = os::OpenDirectoryAt(volumes_fd, uuid);
+  if (absl::IsNotFound(directory.status())) {
+    RETURN_IF_ERROR(os::MakeDirectoryAt(volumes_fd, uuid, kPrivate));
+    directory = os::OpenDirectoryAt(volumes_fd, uuid);
+  }
+  RETURN_IF_ERROR(directory.status());
+  RETURN_IF_ERROR(os::WriteFileDurably(directory->get(), kRecordName, EncodeRecord(record)));
   Remember(record.volume);
   return absl::OkStatus();
 }

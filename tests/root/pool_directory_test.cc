@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -165,8 +166,23 @@ TEST_CASE_METHOD(Fixture, "a pool that changes under its path is noticed") {
     (void)IdOf(other(), "second");
     Copy(other() + "/holdfast-pool.json", marker());
   }
+  SECTION("the marker changes in its place") { std::ofstream(marker(), std::ios::app) << " "; }
+  SECTION("its directory of volumes becomes another one") {
+    stdfs::rename(pool() + "/volumes", pool() + "/away");
+    stdfs::create_directory(pool() + "/volumes");
+  }
+  SECTION("its trash goes") { stdfs::remove(pool() + "/trash"); }
   SECTION("the directory goes") { stdfs::rename(pool(), directory.path("away")); }
   CHECK_FAILS(opened.Verify(), kFailedPrecondition, "is not the one that was opened");
+}
+
+TEST_CASE_METHOD(Fixture, "a marker restored from a copy is as good") {
+  const PoolDirectory opened = test::Value(Open(pool()));
+  Copy(marker(), directory.path("copy"));
+  stdfs::remove(marker());
+  CHECK_FAILS(opened.Verify(), kFailedPrecondition, "is not the one that was opened");
+  Copy(directory.path("copy"), marker());
+  REQUIRE_OK(opened.Verify());
 }
 
 TEST_CASE_METHOD(Fixture, "a pool whose disk goes and comes back is itself again") {
