@@ -153,13 +153,15 @@ class ExtFilesystem final : public Filesystem {
     return RunMkfs(std::move(argv), device);
   }
 
-  absl::Status PrepareMount(const os::BlockDevice& device) const override {
-    if (IsCleanAndFull(device)) return absl::OkStatus();
+  absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device) const override {
+    if (IsCleanAndFull(device)) return true;
     ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kNo));
     if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device));
     const std::uint64_t reachable = ReachableBlocks(superblock, device.size);
-    if (reachable == superblock.blocks || os::HasCapSysResource()) return absl::OkStatus();
-    return GrowUnmounted(device, reachable);
+    if (reachable == superblock.blocks) return true;
+    if (os::HasCapSysResource()) return false;
+    RETURN_IF_ERROR(GrowUnmounted(device, reachable));
+    return true;
   }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,

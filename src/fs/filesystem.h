@@ -40,9 +40,10 @@ class Filesystem {
   // What must be done to an unmounted, formatted device before a read-write mount. Starts no child
   // for a clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth
   // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. xfs, btrfs:
-  // nothing (the mount replays the log). FAILED_PRECONDITION when a person must repair it: the
+  // nothing (the mount replays the log). True if it was seen that the filesystem fills its device,
+  // so that CanGrow need not be asked. FAILED_PRECONDITION when a person must repair it: the
   // message names the program to run. INTERNAL when the device cannot be read.
-  [[nodiscard]] virtual absl::Status PrepareMount(const os::BlockDevice& device) const = 0;
+  [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device) const = 0;
 
   // Whether the filesystem, mounted at `mount_path`, is smaller than its device allows. A remainder
   // that the kernel would leave unused (less than a sensible block or allocation group) does not

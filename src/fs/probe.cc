@@ -3,7 +3,6 @@
 
 #include <blkid/blkid.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "os/spawn_gate.h"
+#include "fs/superblock_uuid.h"
+#include "os/device_use.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::fs {
@@ -27,33 +27,20 @@ constexpr int kFound = 0;
 constexpr int kNothing = 1;
 constexpr int kAmbivalent = -2;
 
-// `claim` is 0 or O_EXCL, with which the kernel lets only one holder have a block device.
-absl::StatusOr<os::UniqueFd> OpenDevice(const os::BlockDevice& device, int claim) {
-  os::UniqueFd fd(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC | claim));
-  if (!fd.valid() && errno == EBUSY) {
-    return FailedPrecondition("{} is in use by a mount or another program; it was left alone",
-                              device.path);
-  }
-  if (!fd.valid()) return OsError(errno, fmt::format("cannot open {}", device.path));
-  struct stat facts {};
-  if (::fstat(fd.get(), &facts) != 0) {
-    return OsError(errno, fmt::format("cannot inspect {}", device.path));
-  }
-  if (!S_ISBLK(facts.st_mode) || facts.st_rdev != device.number) {
-    return Internal("{} has become another device; it was left alone", device.path);
-  }
-  return fd;
-}
-
 // What a probe looks for.
-enum class Scope { kEverything, kOneFilesystem };
+enum class Scope {
+  kEverything,
+  // All but ZFS, whose four labels of 256 KiB lie in the first and last MiB: half of the cost of a
+  // probe, and nothing new where these are zero.
+  kAllButEnds,
+  kOneFilesystem,
+};
 
-// libblkid reads some fifty places, most of them in the first and last MiB: fetched at once, they
-// cost two reads.
+// libblkid reads some fifty places, nearly all of them in the first and last MiB, which are read
+// whole after that anyhow: fetched at once, they cost two reads.
 void ReadAheadEnds(int fd, Bytes size) {
-  constexpr Bytes kEnd = 2 * kMiB;
-  ::posix_fadvise(fd, 0, kEnd, POSIX_FADV_WILLNEED);
-  ::posix_fadvise(fd, std::max<Bytes>(0, size - kEnd), kEnd, POSIX_FADV_WILLNEED);
+  ::posix_fadvise(fd, 0, kMiB, POSIX_FADV_WILLNEED);
+  ::posix_fadvise(fd, std::max<Bytes>(0, size - kMiB), kMiB, POSIX_FADV_WILLNEED);
 }
 
 absl::StatusOr<ProbeHandle> NewProbe(const os::UniqueFd& fd, const std::string& path, Scope scope) {
@@ -65,7 +52,7 @@ absl::StatusOr<ProbeHandle> NewProbe(const os::UniqueFd& fd, const std::string& 
   if (blkid_probe_set_device(probe.get(), fd.get(), 0, 0) != 0 ||
       blkid_probe_enable_superblocks(probe.get(), 1) != 0 ||
       blkid_probe_set_superblocks_flags(probe.get(), kSuperblockFlags) != 0 ||
-      blkid_probe_enable_partitions(probe.get(), scope == Scope::kEverything ? 1 : 0) != 0 ||
+      blkid_probe_enable_partitions(probe.get(), scope == Scope::kOneFilesystem ? 0 : 1) != 0 ||
       blkid_probe_set_partitions_flags(probe.get(), BLKID_PARTS_MAGIC) != 0) {
     return OsError(errno, fmt::format("cannot prepare the probe of {}", path));
   }
@@ -86,8 +73,18 @@ Signature FoundSignature(blkid_probe probe) {
   return found;
 }
 
-absl::StatusOr<ProbeResult> ProbeOpen(const os::UniqueFd& fd, const std::string& path) {
-  ASSIGN_OR_RETURN(const ProbeHandle probe, NewProbe(fd, path, Scope::kEverything));
+absl::Status Filter(blkid_probe probe, int flag, std::string type) {
+  std::array<char*, 2> names = {type.data(), nullptr};
+  if (blkid_probe_filter_superblocks_type(probe, flag, names.data()) == 0) return absl::OkStatus();
+  return Internal("libblkid does not know {}", type);
+}
+
+absl::StatusOr<ProbeResult> ProbeOpen(const os::UniqueFd& fd, const std::string& path,
+                                      Scope scope) {
+  ASSIGN_OR_RETURN(const ProbeHandle probe, NewProbe(fd, path, scope));
+  if (scope == Scope::kAllButEnds) {
+    RETURN_IF_ERROR(Filter(probe.get(), BLKID_FLTR_NOTIN, "zfs_member"));
+  }
   errno = 0;
   switch (blkid_do_safeprobe(probe.get())) {
     case kFound:
@@ -104,17 +101,13 @@ absl::StatusOr<ProbeResult> ProbeOpen(const os::UniqueFd& fd, const std::string&
   }
 }
 
-// Asks for the one filesystem alone: a full probe reads some fifty places of the device, which is
-// too much for every stage of a volume whose record already says what it is.
+// Asks for the one filesystem alone: a full probe reads some fifty places of the device.
 absl::StatusOr<bool> HoldsFilesystem(const os::BlockDevice& device, const std::string& type,
                                      const std::string& uuid) {
-  ASSIGN_OR_RETURN(const os::UniqueFd fd, OpenDevice(device, 0));
+  ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
+  if (HasSuperblock(fd.get(), type, uuid)) return true;
   ASSIGN_OR_RETURN(const ProbeHandle probe, NewProbe(fd, device.path, Scope::kOneFilesystem));
-  std::string name = type;
-  std::array<char*, 2> names = {name.data(), nullptr};
-  if (blkid_probe_filter_superblocks_type(probe.get(), BLKID_FLTR_ONLYIN, names.data()) != 0) {
-    return Internal("libblkid does not know filesystem {}", type);
-  }
+  RETURN_IF_ERROR(Filter(probe.get(), BLKID_FLTR_ONLYIN, type));
   errno = 0;
   switch (blkid_do_safeprobe(probe.get())) {
     case kFound:
@@ -135,20 +128,21 @@ std::string Describe(const Signature& signature) {
 }  // namespace
 
 absl::StatusOr<ProbeResult> Probe(const os::BlockDevice& device) {
-  ASSIGN_OR_RETURN(const os::UniqueFd fd, OpenDevice(device, 0));
-  return ProbeOpen(fd, device.path);
+  ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
+  return ProbeOpen(fd, device.path, Scope::kEverything);
 }
 
 absl::Status RequireBlank(const os::BlockDevice& device) {
-  const auto gate = os::HoldBackSpawns();
-  ASSIGN_OR_RETURN(const os::UniqueFd fd, OpenDevice(device, O_EXCL));
+  RETURN_IF_ERROR(os::RequireUnclaimed(device));
+  ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
   ReadAheadEnds(fd.get(), device.size);
-  ASSIGN_OR_RETURN(const ProbeResult found, ProbeOpen(fd, device.path));
+  ASSIGN_OR_RETURN(const bool zero, os::HeadAndTailAreZero(device));
+  ASSIGN_OR_RETURN(const ProbeResult found,
+                   ProbeOpen(fd, device.path, zero ? Scope::kAllButEnds : Scope::kEverything));
   if (found.content == Content::kSignature) {
     return FailedPrecondition("{} is not blank: it holds {}; it was left alone and not formatted",
                               device.path, Describe(found.signature));
   }
-  ASSIGN_OR_RETURN(const bool zero, os::HeadAndTailAreZero(device));
   if (zero) return absl::OkStatus();
   return FailedPrecondition(
       "{} is not blank: nothing on it is recognised, but its first or last MiB holds data; it was "

@@ -60,7 +60,7 @@ class XfsFilesystem final : public Filesystem {
     return RunMkfs(std::move(argv), device);
   }
 
-  absl::Status PrepareMount(const os::BlockDevice&) const override { return absl::OkStatus(); }
+  absl::StatusOr<bool> PrepareMount(const os::BlockDevice&) const override { return false; }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
                                const std::string& mount_path) const override {

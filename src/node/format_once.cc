@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/format_once.h"
 
+#include <fcntl.h>
+
 #include "core/log.h"
 #include "fs/filesystem.h"
 #include "fs/probe.h"
@@ -11,6 +13,8 @@ namespace {
 absl::Status Format(pool::Pool& pool, const Volume& volume, const os::BlockDevice& device) {
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
+  // Held open over all steps, for what the kernel remembers of it meanwhile.
+  ASSIGN_OR_RETURN(const os::UniqueFd open, os::OpenBlockDevice(device, O_RDONLY));
   RETURN_IF_ERROR(fs::RequireBlank(device));
   const std::string uuid = RandomUuid();
   RETURN_IF_ERROR(pool.StartFormatting(volume.id, uuid));

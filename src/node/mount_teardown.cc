@@ -19,6 +19,7 @@ bool ShowsVolume(const os::MountEntry& entry) {
 
 absl::Status UnmountVolume(const os::TargetPath& target) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
+    if (target.HasNoMount()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
     const os::MountEntry* const entry = mounts.At(target.path());
     if (entry == nullptr) return absl::OkStatus();

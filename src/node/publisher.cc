@@ -21,6 +21,12 @@ std::string NodeName(const BlockDevice& device) {
   return device.path.substr(device.path.rfind('/') + 1);
 }
 
+bool IsMountedAt(const BlockDevice& device, const TargetPath& staging) {
+  if (staging.HasNoMount()) return false;
+  const auto behind = os::DeviceBehind(staging.path());
+  return behind.ok() && *behind == device.number;
+}
+
 bool Shows(const MountEntry& entry, const BlockDevice& device, AccessType access_type) {
   return access_type == AccessType::kBlock ? entry.root == "/" + NodeName(device)
                                            : entry.device == device.number;
@@ -104,10 +110,8 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   ASSIGN_OR_RETURN(const TargetPath staging,
                    OpenRequestPath(request.staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
-  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   const bool block = volume.access_type == AccessType::kBlock;
-  const MountEntry* const staged = block ? nullptr : mounts.At(staging.path());
-  if (!device || (!block && (staged == nullptr || staged->device != device->number))) {
+  if (!device || !(block || IsMountedAt(*device, staging))) {
     return FailedPrecondition("volume '{}' is not staged at '{}'", request.volume_id,
                               staging.path());
   }
@@ -123,6 +127,9 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   const pool::Publication wanted{.access_mode = request.use.access_mode,
                                  .read_only = request.read_only || IsReadOnly(request.use),
                                  .mount_flags = request.use.mount_flags};
+  // The first publication finds nothing in the table, so it does not read it.
+  const bool first = record->publications.empty() && target.HasNoMount();
+  ASSIGN_OR_RETURN(const MountTable mounts, first ? MountTable() : MountTable::Read());
   ASSIGN_OR_RETURN(const bool published,
                    IsPublished(mounts, *record, target, *device, volume.access_type, wanted));
   if (published) return absl::OkStatus();

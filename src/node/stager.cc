@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/stager.h"
 
+#include <fcntl.h>
+
 #include "core/log.h"
 #include "fs/filesystem.h"
 #include "node/format_once.h"
@@ -39,6 +41,7 @@ bool IsMountedReadOnly(const os::MountEntry& entry) {
 // Whether the device is mounted at the staging path as wanted. ALREADY_EXISTS for another mount.
 absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
                                const TargetPath& target, bool read_only) {
+  if (target.HasNoMount()) return false;
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   const os::MountEntry* const entry = mounts.At(target.path());
   if (entry == nullptr) return false;
@@ -63,6 +66,26 @@ void GrowIfSmaller(const fs::Filesystem& filesystem, const BlockDevice& device,
   if (!grown.ok()) LogWarning("grow {} at stage: {}", device.path, MessageOf(grown));
 }
 
+struct PreparedDevice {
+  BlockDevice device;
+  bool may_grow = false;
+};
+
+// What comes before the mount: the filesystem is made, or proved to be ours and sound.
+absl::StatusOr<PreparedDevice> PrepareDevice(pool::Pool& pool, const Volume& volume,
+                                             const BlockDevice& attached,
+                                             const fs::Filesystem& filesystem, bool read_only) {
+  const bool formatted_before = volume.state == VolumeState::kFormatted;
+  os::UniqueFd open;  // so that what is read of the device is read once
+  if (formatted_before) {
+    ASSIGN_OR_RETURN(open, os::OpenBlockDevice(attached, O_RDONLY));
+  }
+  ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
+  if (!formatted_before || read_only) return PreparedDevice{.device = device, .may_grow = false};
+  ASSIGN_OR_RETURN(const bool full, filesystem.PrepareMount(device));
+  return PreparedDevice{.device = device, .may_grow = !full};
+}
+
 // Mounts the volume unless it is mounted; returns whether this call did.
 absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
                                  const BlockDevice& attached, const TargetPath& target,
@@ -77,8 +100,9 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
     GrowIfSmaller(*filesystem, attached, target, stages, record);
     return false;
   }
-  ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
-  if (!read_only) RETURN_IF_ERROR(filesystem->PrepareMount(device));
+  ASSIGN_OR_RETURN(const PreparedDevice prepared,
+                   PrepareDevice(pool, volume, attached, *filesystem, read_only));
+  const BlockDevice& device = prepared.device;
   const absl::Status done = os::MountFilesystem(os::DeviceMount{.device = device.path,
                                                                 .filesystem = volume.filesystem,
                                                                 .read_only = read_only,
@@ -87,7 +111,7 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
   // NOT_FOUND, for a missing staging directory, would say that there is no such volume.
   if (absl::IsNotFound(done)) return WithCode(done, absl::StatusCode::kFailedPrecondition);
   RETURN_IF_ERROR(done);
-  if (!read_only) GrowIfSmaller(*filesystem, device, target, stages, record);
+  if (prepared.may_grow) GrowIfSmaller(*filesystem, device, target, stages, record);
   return true;
 }
 
@@ -115,6 +139,8 @@ absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& loc
   if (!device.ok()) return false;
   const auto record = stages.Find(located->id.ToString());
   if (record.ok() && *device && record->staging_path != path) return true;
+  const auto behind = os::DeviceBehind(path);
+  if (*device && behind.ok() && *behind == (*device)->number) return false;
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   const os::MountEntry* const entry = mounts.At(path);
   if (entry == nullptr || !ShowsVolume(*entry)) return false;
@@ -130,10 +156,13 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, use));
   ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(staging_path, "staging_target_path"));
-  ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
   auto record = stages_.Find(volume_id);
-  // A record without a device is what is left of a staging that is gone.
-  const bool staged_before = record.ok() && attached;
+  bool staged_before = record.ok();
+  if (staged_before) {
+    // A record without a device is what is left of a staging that is gone.
+    ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
+    staged_before = attached.has_value();
+  }
   if (staged_before) {
     RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
   } else {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/bytes.h"
+#include "os/unique_fd.h"
 
 namespace holdfast::os {
 
@@ -20,6 +21,16 @@ struct BlockDevice {
 // Reads the facts of the device node at `path` (BLKGETSIZE64, BLKROGET).
 // NOT_FOUND if there is no such node, INTERNAL if it is no block device or cannot be read.
 [[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path);
+
+// The same of a node that is open already; `path` is its name.
+[[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(int node_fd, const std::string& path);
+
+// Opens the device's node with `flags` of open(2) and makes sure that the name still stands for it.
+// The kernel forgets what it has read of a device when its last opener closes it, so who looks at
+// it several times keeps it open. NOT_FOUND if there is no such node, FAILED_PRECONDITION if O_EXCL
+// was asked for and somebody else has claimed it, INTERNAL if the name stands for another device
+// now.
+[[nodiscard]] absl::StatusOr<UniqueFd> OpenBlockDevice(const BlockDevice& device, int flags);
 
 // True when the first and the last MiB (the whole of a smaller device) read as zeros: no boot
 // sector, superblock, GPT backup or RAID/LUKS tail can be there. INTERNAL when any byte cannot be

@@ -3,11 +3,8 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
-
 #include "os/mount_table.h"
 #include "os/spawn_gate.h"
-#include "os/unique_fd.h"
 
 namespace holdfast::os {
 
@@ -20,12 +17,13 @@ absl::Status RequireUnused(const BlockDevice& device) {
     return FailedPrecondition("{} is in use: it is mounted at '{}'", device.path,
                               users.front()->target);
   }
+  return RequireUnclaimed(device);
+}
+
+absl::Status RequireUnclaimed(const BlockDevice& device) {
   const auto gate = HoldBackSpawns();
   // O_EXCL on a block device asks for the same claim that mounting makes (open(2)).
-  const UniqueFd claim(::open(device.path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
-  if (claim.valid()) return absl::OkStatus();
-  if (errno == EBUSY) return FailedPrecondition("{} is in use: it is claimed", device.path);
-  return OsError(errno, fmt::format("open {} exclusively", device.path));
+  return OpenBlockDevice(device, O_RDONLY | O_EXCL).status();
 }
 
 }  // namespace holdfast::os

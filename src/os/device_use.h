@@ -13,4 +13,8 @@ namespace holdfast::os {
 // open is not seen here; detaching a loop device finds it.
 [[nodiscard]] absl::Status RequireUnused(const BlockDevice& device);
 
+// The second half of it: OK when no one anywhere holds the device exclusively, without a look at
+// the mounts.
+[[nodiscard]] absl::Status RequireUnclaimed(const BlockDevice& device);
+
 }  // namespace holdfast::os

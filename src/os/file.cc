@@ -28,47 +28,52 @@ int WriteAll(int fd, std::string_view content) {
   return 0;
 }
 
-// Makes or overwrites `name` with `content`, mode kFileMode.
-absl::Status WriteFile(int directory_fd, const std::string& name, std::string_view content,
-                       bool durable) {
-  const UniqueFd file(::openat(directory_fd, name.c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, kFileMode));
-  if (!file.valid()) return OsError(errno, fmt::format("cannot create file '{}'", name));
-  if (::fchmod(file.get(), kFileMode) != 0) {
-    return OsError(errno, fmt::format("cannot set the mode of file '{}'", name));
+// Makes `name` anew, with the mode that it is to have.
+UniqueFd MakeFile(int directory_fd, const std::string& name) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  int fd = ::openat(directory_fd, name.c_str(), kFlags, kFileMode);
+  if (fd < 0 && errno == EEXIST && ::unlinkat(directory_fd, name.c_str(), 0) == 0) {
+    fd = ::openat(directory_fd, name.c_str(), kFlags, kFileMode);
   }
+  return UniqueFd(fd);
+}
+
+absl::Status WriteTemporary(int directory_fd, const std::string& name, std::string_view content,
+                            bool durable) {
+  const UniqueFd file = MakeFile(directory_fd, name);
+  if (!file.valid()) return OsError(errno, fmt::format("cannot create file '{}'", name));
   if (const int error = WriteAll(file.get(), content); error != 0) {
     return OsError(error, fmt::format("cannot write file '{}'", name));
   }
   return durable ? Sync(file.get(), name) : absl::OkStatus();
 }
 
-// 0 or an errno. A file that need not be durable is exchanged with the one it replaces: ext4 writes
-// a new file out at once when it is renamed over another one (auto_da_alloc), which takes
-// milliseconds.
-int RenameOver(int directory_fd, const char* temporary, const char* name, bool durable) {
-  if (!durable && ::renameat2(directory_fd, temporary, directory_fd, name, RENAME_EXCHANGE) == 0) {
-    if (::unlinkat(directory_fd, temporary, 0) == 0) return 0;
-    const int error = errno;  // what had the name is no file: it gets its place back
-    ::renameat2(directory_fd, temporary, directory_fd, name, RENAME_EXCHANGE);
-    return error;
-  }
-  return ::renameat(directory_fd, temporary, directory_fd, name) == 0 ? 0 : errno;
-}
-
 absl::Status Replace(int directory_fd, const std::string& name, std::string_view content,
                      bool durable) {
   const std::string temporary = name + ".tmp";
-  if (absl::Status status = WriteFile(directory_fd, temporary, content, durable); !status.ok()) {
+  absl::Status status = WriteTemporary(directory_fd, temporary, content, durable);
+  if (status.ok() && ::renameat(directory_fd, temporary.c_str(), directory_fd, name.c_str()) != 0) {
+    status = OsError(errno, fmt::format("cannot rename file '{}' to '{}'", temporary, name));
+  }
+  if (!status.ok()) {
     ::unlinkat(directory_fd, temporary.c_str(), 0);
     return status;
   }
-  const int error = RenameOver(directory_fd, temporary.c_str(), name.c_str(), durable);
-  if (error != 0) {
-    ::unlinkat(directory_fd, temporary.c_str(), 0);
-    return OsError(error, fmt::format("cannot rename file '{}' to '{}'", temporary, name));
-  }
   return durable ? Sync(directory_fd, fmt::format("directory of '{}'", name)) : absl::OkStatus();
+}
+
+// Longer than `content` if the file is: the rest becomes newlines.
+absl::Status Overwrite(int directory_fd, const std::string& name, std::string content) {
+  const UniqueFd file(
+      ::openat(directory_fd, name.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+  if (!file.valid()) return OsError(errno, fmt::format("cannot open file '{}'", name));
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) {
+    return OsError(errno, fmt::format("cannot stat file '{}'", name));
+  }
+  content.resize(std::max(content.size(), static_cast<std::size_t>(facts.st_size)), '\n');
+  const int error = WriteAll(file.get(), content);
+  return error == 0 ? absl::OkStatus() : OsError(error, fmt::format("cannot write '{}'", name));
 }
 
 absl::Status Remove(int directory_fd, const std::string& name, int flags, std::string_view kind) {
@@ -164,6 +169,10 @@ absl::Status WriteFileDurably(int directory_fd, const std::string& name, std::st
 }
 
 absl::Status ReplaceFile(int directory_fd, const std::string& name, std::string_view content) {
+  // A kill takes effect between pages: what fits into one is written whole or not at all. Nothing
+  // is made and removed for it, which is most of the cost of the other way.
+  constexpr std::size_t kPage = 4096;
+  if (content.size() <= kPage) return Overwrite(directory_fd, name, std::string(content));
   return Replace(directory_fd, name, content, /*durable=*/false);
 }
 

@@ -37,8 +37,9 @@ namespace holdfast::os {
 [[nodiscard]] absl::Status WriteFileDurably(int directory_fd, const std::string& name,
                                             std::string_view content);
 
-// The same without the two fsyncs: survives a killed process, not a power cut. For facts that a
-// reboot makes void anyhow.
+// The same without an fsync, for facts that a reboot makes void anyhow: after a killed process
+// `name` is either old or new, after a power cut anything. Newlines follow a content that is
+// shorter than the one before.
 [[nodiscard]] absl::Status ReplaceFile(int directory_fd, const std::string& name,
                                        std::string_view content);
 

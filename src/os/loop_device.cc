@@ -28,12 +28,11 @@ constexpr int kOfferAttempts = 64;  // each failed one means that another caller
 constexpr std::chrono::milliseconds kDetachWait{500};
 constexpr std::chrono::milliseconds kDetachPoll{1};
 
-absl::StatusOr<LoopDevice> Describe(int index, const loop_info64& info) {
-  ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice(LoopPath(index)));
+absl::StatusOr<LoopDevice> Describe(int node_fd, int index, const loop_info64& info) {
+  ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice(node_fd, LoopPath(index)));
   return LoopDevice{.index = index,
                     .block = std::move(block),
-                    .direct_io = (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0,
-                    .discard = AcceptsDiscard(index)};
+                    .direct_io = (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0};
 }
 
 // ---- find
@@ -64,7 +63,7 @@ absl::StatusOr<std::optional<LoopDevice>> MatchLoop(int index, const struct stat
         "'{}' shows only a part of the image (offset {}, size limit {}); detach it with losetup -d",
         LoopPath(index), info.lo_offset, info.lo_sizelimit);
   }
-  ASSIGN_OR_RETURN(LoopDevice loop, Describe(index, info));
+  ASSIGN_OR_RETURN(LoopDevice loop, Describe(node.get(), index, info));
   return loop;
 }
 
@@ -129,9 +128,9 @@ absl::StatusOr<std::optional<LoopDevice>> SetUp(int node_fd, int index,
     return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
   }
   if (options.discard && DiscardIsSwitchedOff(index)) return std::nullopt;
-  if (IsSetReadOnly(index, info) && !SetWritable(node_fd)) return std::nullopt;
+  if (IsSetReadOnly(node_fd, info) && !SetWritable(node_fd)) return std::nullopt;
   if (!options.discard) RETURN_IF_ERROR(SwitchDiscardOff(index));
-  ASSIGN_OR_RETURN(LoopDevice loop, Describe(index, info));
+  ASSIGN_OR_RETURN(LoopDevice loop, Describe(node_fd, index, info));
   return loop;
 }
 
@@ -293,7 +292,7 @@ absl::Status DetachLoop(const LoopDevice& loop) {
     if (errno == ENXIO || errno == ENOENT) return absl::OkStatus();
     return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
   }
-  const bool set_read_only = IsSetReadOnly(index, info);
+  const bool set_read_only = IsSetReadOnly(node.get(), info);
   if (::ioctl(node.get(), LOOP_CLR_FD) != 0 && errno != ENXIO) {
     return OsError(errno, fmt::format("cannot detach '{}'", LoopPath(index)));
   }

@@ -28,10 +28,7 @@ struct LoopOptions {
 struct LoopDevice {
   int index = -1;  // N of /dev/loopN
   BlockDevice block;
-  // As the kernel has them. Direct I/O may be refused, and a process that was killed in AttachLoop
-  // leaves a device that still accepts discard.
-  bool direct_io = false;
-  bool discard = true;
+  bool direct_io = false;  // as the kernel has it: it may refuse
 };
 
 // The loop device whose backing file is the open file `image_fd`, if there is one. `hint` is a loop
@@ -49,7 +46,8 @@ struct LoopDevice {
 // device could be configured within a bounded number of tries.
 [[nodiscard]] absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options);
 
-// Makes an attached device refuse discard, as LoopOptions::discard = false does; OK if it does.
+// Makes an attached device refuse discard, as LoopOptions::discard = false does; OK if it does. A
+// process that was killed in AttachLoop leaves a device that still accepts it.
 [[nodiscard]] absl::Status RefuseDiscard(const LoopDevice& loop);
 
 // Makes the kernel see the present size of the backing file (LOOP_SET_CAPACITY) and returns it.

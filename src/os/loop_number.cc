@@ -83,8 +83,10 @@ absl::Status SwitchDiscardOff(int index) {
   return OsError(errno, fmt::format("cannot switch off discard in '{}'", path));
 }
 
-bool IsSetReadOnly(int index, const loop_info64& info) {
-  return (info.lo_flags & LO_FLAGS_READ_ONLY) == 0 && SysfsNumber(index, "ro") != 0;
+bool IsSetReadOnly(int node_fd, const loop_info64& info) {
+  int read_only = 0;
+  return (info.lo_flags & LO_FLAGS_READ_ONLY) == 0 && ::ioctl(node_fd, BLKROGET, &read_only) == 0 &&
+         read_only != 0;
 }
 
 bool SetWritable(int node_fd) {

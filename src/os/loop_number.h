@@ -41,8 +41,8 @@ namespace holdfast::os {
 // discard is off already.
 [[nodiscard]] absl::Status SwitchDiscardOff(int index);
 
-// True if BLKROSET, not the way it is attached (`info`), makes the device read-only.
-[[nodiscard]] bool IsSetReadOnly(int index, const loop_info64& info);
+// True if BLKROSET, not the way it is attached (`info`), makes the open device read-only.
+[[nodiscard]] bool IsSetReadOnly(int node_fd, const loop_info64& info);
 
 // Undoes BLKROSET on an open node. False if the kernel refuses.
 [[nodiscard]] bool SetWritable(int node_fd);

@@ -116,7 +116,7 @@ absl::StatusOr<MountTable> MountTable::Read() {
 }
 
 absl::StatusOr<MountTable> MountTable::Parse(const std::string& mountinfo) {
-  if (mountinfo.empty()) return MountTable({});  // fmemopen(3) takes no empty buffer everywhere
+  if (mountinfo.empty()) return MountTable();  // fmemopen(3) takes no empty buffer everywhere
   ASSIGN_OR_RETURN(const Table table, NewTable());
   std::string text = mountinfo;
   const File stream(::fmemopen(text.data(), text.size(), "r"), &std::fclose);

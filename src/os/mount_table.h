@@ -32,6 +32,8 @@ struct MountEntry {
 // thread-safe.
 class MountTable final {
  public:
+  // Without any mount.
+  MountTable() = default;
   // INTERNAL when mountinfo cannot be read or understood: a table that lacks a line is worse than
   // none.
   [[nodiscard]] static absl::StatusOr<MountTable> Read();

@@ -110,16 +110,6 @@ mount_attr AttributesFor(bool read_only, const std::vector<std::string>& flags) 
   return attributes;
 }
 
-// umount2 says EINVAL for "no mount point", but also for a mount that a user name space has locked.
-bool IsSurelyNoMountPoint(const TargetPath& target) {
-  struct statx facts {};
-  if (::statx(AT_FDCWD, target.through_parent().c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-              STATX_TYPE, &facts) != 0) {
-    return errno == ENOENT;
-  }
-  return (facts.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0;
-}
-
 }  // namespace
 
 absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target) {
@@ -157,7 +147,8 @@ absl::Status Unmount(const TargetPath& target) {
   if (::umount2(target.through_parent().c_str(), UMOUNT_NOFOLLOW) == 0) return absl::OkStatus();
   const int error_number = errno;
   if (error_number == ENOENT) return absl::OkStatus();
-  if (error_number == EINVAL && IsSurelyNoMountPoint(target)) return absl::OkStatus();
+  // EINVAL says "no mount point", but also that a user name space has locked the mount.
+  if (error_number == EINVAL && target.HasNoMount()) return absl::OkStatus();
   if (error_number == EBUSY) {
     return FailedPrecondition(
         "cannot unmount '{}': it is busy; end the programs that use it (fuser -m shows them)",

@@ -130,6 +130,16 @@ absl::Status TargetPath::RequireKind(mode_t kind) const {
                             KindOf(found.st_mode));
 }
 
+bool TargetPath::HasNoMount() const {
+  struct statx facts {};
+  if (::statx(parent_.get(), name_.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE,
+              &facts) != 0) {
+    return errno == ENOENT;
+  }
+  return (facts.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0 &&
+         (facts.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0;
+}
+
 absl::StatusOr<UniqueFd> TargetPath::OpenHandle() const {
   UniqueFd handle = OpenWithoutSymlinks(parent_.get(), name_, 0);
   if (handle.valid()) return handle;

@@ -35,6 +35,11 @@ class TargetPath final {
   [[nodiscard]] absl::Status MakeDirectory() const;
   [[nodiscard]] absl::Status MakeFile() const;
 
+  // True if surely nothing is mounted there: one statx(2), where reading the mount table costs more
+  // with every mount of the host. False also when the kernel cannot tell (before 5.8, or a
+  // filesystem that answers nothing any more).
+  [[nodiscard]] bool HasNoMount() const;
+
   // Opens what is there (the root of the topmost mount, if it is a mount point) with O_PATH.
   // NOT_FOUND if nothing is, FAILED_PRECONDITION if it is a symbolic link. The descriptor keeps a
   // mount busy: close it before unmounting.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -108,7 +109,7 @@ std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::strin
   builder.AddListeningPort("unix:" + socket_path, grpc::InsecureServerCredentials(), &selected);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 4);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 16);
   builder.RegisterService(&services.identity);
   builder.RegisterService(&services.admin);
   if (config.role != Role::kNode) builder.RegisterService(&services.controller);
@@ -126,6 +127,8 @@ absl::Status Serve(const Config& config) {
   // Few large arenas instead of one per thread: calls come and go on many threads.
   mallopt(M_ARENA_MAX, 2);
   mallopt(M_MMAP_THRESHOLD, 128 << 10);  // fixed, or one large buffer would make all stay for ever
+  // Debian's build looks at every lock for cycles, which is for finding mistakes, not for serving.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   ::umask(0077);
   ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
   ASSIGN_OR_RETURN(const os::UniqueFd lock, os::LockFileAt(state.get(), "lock"));

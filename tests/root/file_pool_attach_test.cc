@@ -9,6 +9,7 @@
 #include "os/block_device.h"
 #include "os/file.h"
 #include "os/loop_device.h"
+#include "os/loop_number.h"
 #include "os/mounter.h"
 #include "support/file_pool_fixture.h"
 #include "support/outcome.h"
@@ -82,8 +83,8 @@ TEST_CASE_METHOD(Fixture, "only a thin volume's device takes discards") {
   const Volume thin = Create(BlockSpec("thin", kMiB, Provisioning::kThin));
   REQUIRE_OK(pool->Attach(thick.id));
   REQUIRE_OK(pool->Attach(thin.id));
-  CHECK_FALSE(LoopOf(thick.id).discard);
-  CHECK(LoopOf(thin.id).discard);
+  CHECK_FALSE(os::AcceptsDiscard(LoopOf(thick.id).index));
+  CHECK(os::AcceptsDiscard(LoopOf(thin.id).index));
   REQUIRE_OK(pool->Detach(thick.id));
   REQUIRE_OK(pool->Detach(thin.id));
 }
@@ -92,9 +93,9 @@ TEST_CASE_METHOD(Fixture, "only a thin volume's device takes discards") {
 TEST_CASE_METHOD(Fixture, "an attached thick volume that still takes discards stops doing so") {
   const Volume volume = Create(BlockSpec("pvc-1"));
   REQUIRE_OK(os::AttachLoop(OpenImage(volume.id).get(), os::LoopOptions{}));
-  REQUIRE(LoopOf(volume.id).discard);
+  REQUIRE(os::AcceptsDiscard(LoopOf(volume.id).index));
   REQUIRE_OK(pool->Attach(volume.id));
-  CHECK_FALSE(LoopOf(volume.id).discard);
+  CHECK_FALSE(os::AcceptsDiscard(LoopOf(volume.id).index));
   REQUIRE_OK(pool->Detach(volume.id));
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("ext with recorded errors is checked before it is mounted") {
   volume.Make();
   volume.Debugfs("set_super_value state 3");
   REQUIRE(ReadExtSuperblock(volume.device(), Mounted::kNo)->has_errors);
-  const absl::Status status = volume.filesystem().PrepareMount(volume.device());
+  const absl::Status status = volume.filesystem().PrepareMount(volume.device()).status();
   INFO(status);
   CHECK(status.ok());
   CHECK_FALSE(ReadExtSuperblock(volume.device(), Mounted::kNo)->has_errors);
@@ -162,7 +162,7 @@ TEST_CASE("ext that only a person can repair is refused with the program to run"
   volume.Make();
   volume.Debugfs("clri <2>");
   volume.Debugfs("set_super_value state 3");
-  const absl::Status status = volume.filesystem().PrepareMount(volume.device());
+  const absl::Status status = volume.filesystem().PrepareMount(volume.device()).status();
   CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK_THAT(MessageOf(status), Catch::Contains("e2fsck -f " + volume.device().path) &&
                                     Catch::Contains("UNEXPECTED INCONSISTENCY"));
@@ -173,7 +173,7 @@ TEST_CASE("ext without a usable superblock is refused with the program to run") 
   volume.Make();
   SECTION("damaged") { volume.WriteDevice(1024 + 0x3FC, "\x13\x57\x9b\xdf"); }
   SECTION("wiped") { volume.WriteDevice(1024, std::string(1024, '\0')); }
-  const absl::Status status = volume.filesystem().PrepareMount(volume.device());
+  const absl::Status status = volume.filesystem().PrepareMount(volume.device()).status();
   CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK_THAT(MessageOf(status), Catch::Contains("e2fsck -f " + volume.device().path));
 }
@@ -181,7 +181,8 @@ TEST_CASE("ext without a usable superblock is refused with the program to run") 
 TEST_CASE("ext on a device that cannot be read is an error") {
   FormattedVolume volume("ext4", 64 * kMiB);
   REQUIRE(::ftruncate(volume.image().fd(), 0) == 0);
-  CHECK(volume.filesystem().PrepareMount(volume.device()).code() == absl::StatusCode::kInternal);
+  CHECK(volume.filesystem().PrepareMount(volume.device()).status().code() ==
+        absl::StatusCode::kInternal);
 }
 
 }  // namespace

@@ -49,6 +49,30 @@ TEST_CASE("what is a mount point is not removed") {
   CHECK_FALSE(std::filesystem::exists(target.path()));
 }
 
+TEST_CASE("one statx tells where nothing is mounted") {
+  const TempDirectory directory;
+  const TargetPath target = OpenTarget(directory.path("x"));
+  CHECK(target.HasNoMount());  // nothing there at all
+  REQUIRE(target.MakeDirectory().ok());
+  CHECK(target.HasNoMount());
+  MountTmpfs(target);
+  CHECK_FALSE(target.HasNoMount());
+  {
+    const TargetPath below = OpenTarget(directory.path("x/below"));
+    REQUIRE(below.MakeDirectory().ok());
+    CHECK(below.HasNoMount());                                 // on a mount, not at one
+    REQUIRE(BindMount(below.path(), target, false, {}).ok());  // of the same filesystem
+  }
+  CHECK_FALSE(target.HasNoMount());
+  REQUIRE(Unmount(target).ok());
+  CHECK_FALSE(target.HasNoMount());
+  REQUIRE(Unmount(target).ok());
+  CHECK(target.HasNoMount());
+  const TargetPath link = OpenTarget(directory.path("link"));
+  std::filesystem::create_symlink("/proc", link.path());
+  CHECK(link.HasNoMount());  // the link itself, not where it leads
+}
+
 TEST_CASE("a handle is the root of the topmost mount and keeps it busy") {
   const TempDirectory directory;
   const TargetPath target = OpenTarget(directory.path("x"));

@@ -46,6 +46,19 @@ TEST_CASE("what was written is read back, by either way of replacing") {
   CHECK(ModeOf(directory, "record.tmp") == -1);
 }
 
+TEST_CASE("a shorter replacement is followed by newlines, in the same file") {
+  const TempDirectory directory;
+  REQUIRE(ReplaceFile(directory.fd(), "record", "{long}\n").ok());
+  const UniqueFd before(::openat(directory.fd(), "record", O_RDONLY | O_CLOEXEC));
+  REQUIRE(ReplaceFile(directory.fd(), "record", "{}\n").ok());
+  CHECK(*ReadFileAt(directory.fd(), "record") == "{}\n\n\n\n\n");
+  std::string seen(16, 0);
+  CHECK(::pread(before.get(), seen.data(), seen.size(), 0) == 7);
+  CHECK(seen.starts_with("{}\n"));
+  REQUIRE(::symlinkat("record", directory.fd(), "link") == 0);
+  CHECK_FALSE(ReplaceFile(directory.fd(), "link", "{}").ok());
+}
+
 TEST_CASE("a left-over temporary file is overwritten whole and its mode is not kept") {
   const TempDirectory directory;
   {
@@ -71,7 +84,8 @@ TEST_CASE("a temporary name that is a symbolic link is not followed") {
   const TempDirectory directory;
   REQUIRE(WriteFileDurably(directory.fd(), "victim", "precious").ok());
   REQUIRE(::symlinkat("victim", directory.fd(), "record.tmp") == 0);
-  CHECK_FALSE(WriteFileDurably(directory.fd(), "record", "new").ok());
+  REQUIRE(WriteFileDurably(directory.fd(), "record", "new").ok());
+  CHECK(*ReadFileAt(directory.fd(), "record") == "new");
   CHECK(*ReadFileAt(directory.fd(), "victim") == "precious");
 }
 
