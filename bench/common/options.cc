@@ -17,6 +17,7 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--prefix", options.prefix);
   app.add_flag("--block", options.block);
   app.add_flag("--thin", thin);
+  app.add_flag("--guarded", options.guarded);
   app.add_option("--size-mib", size_mib);
   app.add_option("--volumes", options.volumes);
   app.add_option("--workers", options.workers)->check(CLI::PositiveNumber);

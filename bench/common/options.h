@@ -15,6 +15,7 @@ struct Options {
   std::string prefix = "bench";  // of volume names
   bool block = false;            // raw block instead of a filesystem
   bool thick = true;
+  bool guarded = false;  // raw only: first stage with the look at the ends and the two records
   std::int64_t size = std::int64_t{64} << 20;  // bytes
   int volumes = 32;
   int workers = 1;

@@ -1,7 +1,7 @@
 """The figures that have a target, from the results."""
 import dataclasses
 
-from .settings import FILESYSTEMS, WORKERS
+from .settings import FILESYSTEMS, LARGE_MIB, WORKERS
 
 MIB = 2**20
 
@@ -33,9 +33,12 @@ def _ratio_row(group: str, figure: str, step: dict, most: float, allowance_us: f
     raw, driver = step["raw"]["p50_us"], step["driver"]["p50_us"]
     allowed = most * raw + allowance_us
     extra = f" + {allowance_us / 1000:g} ms" if allowance_us else ""
+    notes = f" (allowed {_ms(allowed)})" if allowance_us else ""
+    if figure.startswith("First"):
+        guarded = step["guarded"]["p50_us"]
+        notes += f" (raw, guarded {_ms(guarded)}: {driver / guarded:.2f} ×)"
     return Row(group, figure, f"≤ {most:g} × raw{extra}",
-               f"{_ms(driver)}, raw {_ms(raw)}: {driver / raw:.2f} ×"
-               + (f" (allowed {_ms(allowed)})" if allowance_us else ""), driver <= allowed)
+               f"{_ms(driver)}, raw {_ms(raw)}: {driver / raw:.2f} ×{notes}", driver <= allowed)
 
 
 def _storage(results: dict) -> list[Row]:
@@ -49,6 +52,8 @@ def _node(results: dict) -> list[Row]:
     group = "Staging and publishing"
     found = [_ratio_row(group, f"First NodeStageVolume, {name}", steps[name]["1"]["first_stage"],
                         1.3) for name in FILESYSTEMS]
+    found.insert(1, _ratio_row(group, f"First NodeStageVolume, ext4 of {LARGE_MIB // 1024} GiB",
+                               results["latency"]["large"]["first_stage"], 1.3))
     ext4 = steps["ext4"]["1"]
     found.append(_ratio_row(group, "NodeStageVolume of formatted ext4", ext4["stage"], 1.5))
     found.append(_ratio_row(group, "NodePublishVolume", ext4["publish"], 1.5, 500))
@@ -73,9 +78,11 @@ def _lives(results: dict) -> list[Row]:
     lives = results["latency"]["lives"]
     found = []
     for workers in map(str, WORKERS):
-        raw, driver = (lives[workers][side]["per_second"] for side in ("raw", "driver"))
+        raw, guarded, driver = (lives[workers][side]["per_second"]
+                                for side in ("raw", "guarded", "driver"))
         found.append(Row("Whole lives", f"Lives per second, {workers} at a time", "≥ 0.6 × raw",
-                         f"{driver:g}, raw {raw:g}: {driver / raw:.2f} ×", driver >= 0.6 * raw))
+                         f"{driver:g}, raw {raw:g}: {driver / raw:.2f} × (raw, guarded {guarded:g}: "
+                         f"{driver / guarded:.2f} ×)", driver >= 0.6 * raw))
     one, four = (lives[workers]["driver"]["per_second"] for workers in ("1", "4"))
     found.append(Row("Whole lives", "Lives per second, 4 at a time against 1", "> 1 ×",
                      f"{four / one:.2f} ×", four > one))

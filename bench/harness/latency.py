@@ -1,10 +1,11 @@
 """What each call costs, and how many whole lives fit into a second."""
-from .settings import FILESYSTEMS, SIZE_MIB, WORKERS
+from .settings import FILESYSTEMS, LARGE_MIB, SIZE_MIB, WORKERS
 from .sides import Samples
 
 
 def measure(bench, settings, say) -> dict:
     return {"create": _create(bench, settings, say), "steps": _steps(bench, settings, say),
+            "large": _large(bench, settings, say),
             "lives": _lives(bench, settings, say), "reads": _reads(bench, settings, say)}
 
 
@@ -33,6 +34,13 @@ def _steps(bench, settings, say) -> dict:
                                           size_mib=SIZE_MIB[filesystem])
             for workers in WORKERS}
     return figures
+
+
+def _large(bench, settings, say) -> dict:
+    """Every step on thin volumes of a size that people ask for; mkfs takes its time there."""
+    say("every step, large ext4")
+    return bench.alternate("phases", settings.rounds, workers=1, volumes=settings.large_volumes,
+                           thin=True, size_mib=LARGE_MIB)
 
 
 def _lives(bench, settings, say) -> dict:

@@ -5,7 +5,9 @@ import math
 import pathlib
 import subprocess
 
-SIDES = ("raw", "driver")
+SIDES = ("raw", "guarded", "driver")
+# Those whose first stage the raw program can also make with its safety steps.
+GUARDED = ("phases", "lives")
 
 
 def run(tool: pathlib.Path, scenario: str, directory: pathlib.Path, **options) -> dict:
@@ -66,6 +68,9 @@ class Bench:
     def raw(self, scenario: str, **options) -> dict:
         return run(self.tools / "bench-raw", scenario, self.raw_directory, **options)
 
+    def guarded(self, scenario: str, **options) -> dict:
+        return self.raw(scenario, guarded=True, **options)
+
     def driver(self, scenario: str, server=None, **options) -> dict:
         server = server or self.server
         result = run(self.tools / "bench-driver", scenario, server.directory / "mounts",
@@ -78,5 +83,7 @@ class Bench:
         samples = Samples()
         for number in range(rounds):
             for side in SIDES if number % 2 == 0 else reversed(SIDES):
+                if side == "guarded" and scenario not in GUARDED:
+                    continue
                 samples.add(side, getattr(self, side)(scenario, **options))
         return samples.summary()

@@ -8,8 +8,10 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uuid/uuid.h>
 #include <xfs/xfs.h>
 
+#include <array>
 #include <cerrno>
 #include <stdexcept>
 #include <vector>
@@ -20,8 +22,22 @@
 namespace bench {
 namespace {
 
-std::vector<std::string> MkfsArguments(const std::string& filesystem, bool keep_allocation) {
+std::string NewUuid() {
+  uuid_t uuid;
+  ::uuid_generate(uuid);
+  std::array<char, UUID_STR_LEN> text{};
+  ::uuid_unparse_lower(uuid, text.data());
+  return text.data();
+}
+
+std::vector<std::string> MkfsArguments(const std::string& filesystem, bool keep_allocation,
+                                       bool with_uuid) {
   std::vector<std::string> argv = {"/usr/sbin/mkfs." + filesystem, "-q"};
+  if (with_uuid && filesystem == "xfs") {
+    argv.insert(argv.end(), {"-m", "uuid=" + NewUuid()});
+  } else if (with_uuid) {
+    argv.insert(argv.end(), {"-U", NewUuid()});
+  }
   if (filesystem == "ext4") {
     argv.insert(argv.end(), {"-b", "4096", "-m", "0", "-E",
                              keep_allocation ? "lazy_itable_init=1,lazy_journal_init=1,nodiscard"
@@ -34,8 +50,18 @@ std::vector<std::string> MkfsArguments(const std::string& filesystem, bool keep_
 
 }  // namespace
 
-void Format(const std::string& filesystem, const std::string& device, bool keep_allocation) {
-  std::vector<std::string> argv = MkfsArguments(filesystem, keep_allocation);
+void ReadEnds(const std::string& device, std::int64_t size) {
+  const Descriptor node(::open(device.c_str(), O_RDONLY | O_CLOEXEC), "open " + device);
+  constexpr std::int64_t kEnd = 1 << 20;
+  std::vector<char> buffer(kEnd);
+  for (const std::int64_t offset : {std::int64_t{0}, size - kEnd}) {
+    if (::pread(node.get(), buffer.data(), buffer.size(), offset) != kEnd) Fail("read " + device);
+  }
+}
+
+void Format(const std::string& filesystem, const std::string& device, bool keep_allocation,
+            bool with_uuid) {
+  std::vector<std::string> argv = MkfsArguments(filesystem, keep_allocation, with_uuid);
   argv.push_back(device);
   std::vector<char*> pointers;
   for (std::string& argument : argv) pointers.push_back(argument.data());

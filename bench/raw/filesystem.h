@@ -2,12 +2,17 @@
 // Making, mounting and growing filesystems, in the fewest calls.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace bench {
 
+// The first and the last MiB, as a look whether a device is blank reads them.
+void ReadEnds(const std::string& device, std::int64_t size);
+
 // Runs mkfs.<filesystem> with the options that a volume's filesystem gets, and waits for it.
-void Format(const std::string& filesystem, const std::string& device, bool keep_allocation);
+void Format(const std::string& filesystem, const std::string& device, bool keep_allocation,
+            bool with_uuid);
 
 void Mount(const std::string& device, const std::string& filesystem, const std::string& target);
 

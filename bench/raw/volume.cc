@@ -49,7 +49,12 @@ void RawVolume::Create() {
 
 void RawVolume::FirstStage() {
   loop_ = AttachLoop(directory_ + "/image");
-  Format(options_.filesystem, LoopPath(loop_), options_.thick);
+  if (options_.guarded) {
+    ReadEnds(LoopPath(loop_), options_.size);
+    WriteRecord(OpenDirectory(directory_).get());
+  }
+  Format(options_.filesystem, LoopPath(loop_), options_.thick, options_.guarded);
+  if (options_.guarded) WriteRecord(OpenDirectory(directory_).get());
   Mount(LoopPath(loop_), options_.filesystem, staging_);
 }
 

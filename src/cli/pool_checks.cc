@@ -6,40 +6,16 @@
 #include "cli/terminal.h"
 #include "os/file.h"
 #include "os/host_filesystem.h"
-#include "pool/checked_json.h"
+#include "pool/pool_marker.h"
 
 namespace holdfast::cli {
 namespace {
 
-// As docs/on-disk.md describes them.
-constexpr char kMarker[] = "holdfast-pool.json";
-constexpr char kLock[] = "lock";
-constexpr int kSchemaVersion = 1;
+using pool::PoolMarker;
 
-// What a marker says; the state directory keeps a copy of it.
-struct Marker {
-  std::string pool_id;
-  std::string filesystem;
-};
-
-// NOT_FOUND if there is none.
-absl::StatusOr<Marker> ReadMarker(int directory_fd, const std::string& name) {
-  ASSIGN_OR_RETURN(const std::string text, os::ReadFileAt(directory_fd, name));
-  ASSIGN_OR_RETURN(const auto object, pool::DecodeChecked(text, kSchemaVersion, name));
-  return Marker{object.value("pool_id", ""), object.value("filesystem", "")};
-}
-
-absl::StatusOr<Marker> ReadKnownMarker(const std::string& state_dir, const std::string& pool) {
+absl::StatusOr<PoolMarker> ReadKnownMarker(const std::string& state_dir, const std::string& pool) {
   ASSIGN_OR_RETURN(const os::UniqueFd known, os::OpenDirectory(state_dir + "/pools"));
-  return ReadMarker(known.get(), pool + ".json");
-}
-
-// The first name that keeps the directory from becoming a new pool; empty if nothing does.
-absl::StatusOr<std::string> ForeignName(int root_fd) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(root_fd));
-  const auto foreign = std::ranges::find_if(
-      names, [](const std::string& name) { return name != "lost+found" && name != kLock; });
-  return foreign == names.end() ? std::string() : *foreign;
+  return pool::ReadPoolMarker(known.get(), pool + ".json");
 }
 
 Finding Missing(Finding finding, std::string found, std::string remedy) {
@@ -49,13 +25,13 @@ Finding Missing(Finding finding, std::string found, std::string remedy) {
   return finding;
 }
 
-Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<Marker>& known) {
+Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<PoolMarker>& known) {
   if (known.ok()) {
     return Missing(std::move(finding),
                    fmt::format("no marker, but pool {} was here before", known->pool_id),
                    "mount the pool's disk there");
   }
-  const absl::StatusOr<std::string> foreign = ForeignName(root_fd);
+  const absl::StatusOr<std::string> foreign = pool::FindForeignName(root_fd);
   if (!foreign.ok()) {
     return Missing(std::move(finding), MessageOf(foreign.status()), "run this as root");
   }
@@ -68,8 +44,8 @@ Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<Ma
   return finding;
 }
 
-Finding CheckMarker(Finding finding, int root_fd, const absl::StatusOr<Marker>& known) {
-  const absl::StatusOr<Marker> marker = ReadMarker(root_fd, kMarker);
+Finding CheckMarker(Finding finding, int root_fd, const absl::StatusOr<PoolMarker>& known) {
+  const absl::StatusOr<PoolMarker> marker = pool::ReadPoolMarker(root_fd);
   if (absl::IsNotFound(marker.status())) {
     return CheckWithoutMarker(std::move(finding), root_fd, known);
   }

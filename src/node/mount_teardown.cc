@@ -20,6 +20,11 @@ bool ShowsVolume(const os::MountEntry& entry) {
 absl::Status UnmountVolume(const os::TargetPath& target) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
     if (target.HasNoMount()) return absl::OkStatus();
+    const auto device = os::DeviceBehind(target.path());
+    if (device.ok() && major(*device) == kLoopMajor) {
+      RETURN_IF_ERROR(os::Unmount(target));
+      continue;
+    }
     ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
     const os::MountEntry* const entry = mounts.At(target.path());
     if (entry == nullptr) return absl::OkStatus();

@@ -82,6 +82,7 @@ class FilePool final : public Pool {
 
   // file_pool_recover.cc
   absl::Status RecoverVolume(const VerifiedPool& pool, const std::string& uuid);
+  void CountByImage(const VerifiedPool& pool, const std::string& uuid);
   absl::Status FinishWhatBegan(const VerifiedPool& pool, VolumeRecord& record);
 
   const PoolInfo info_;

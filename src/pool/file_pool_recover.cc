@@ -27,8 +27,22 @@ absl::Status FilePool::Recover() {
 }
 
 absl::Status FilePool::RecoverVolume(const VerifiedPool& pool, const std::string& uuid) {
-  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes, uuid));
-  return Annotate(FinishWhatBegan(pool, record), fmt::format("volume {}", uuid));
+  absl::StatusOr<VolumeRecord> record = records_.Read(pool.volumes, uuid);
+  if (record.ok()) {
+    return Annotate(FinishWhatBegan(pool, *record), fmt::format("volume {}", uuid));
+  }
+  CountByImage(pool, uuid);
+  return record.status();
+}
+
+// What a damaged record promised is not known, but its image has that size.
+void FilePool::CountByImage(const VerifiedPool& pool, const std::string& uuid) {
+  const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
+  const auto image = directory.ok() ? OpenImage(directory->get()) : directory.status();
+  if (!image.ok()) return;
+  const auto size = ImageSize(image->get());
+  const auto allocated = ImageAllocated(image->get());
+  if (size.ok() && allocated.ok()) ledger_.Set(uuid, Provisioning::kThin, *size, *allocated);
 }
 
 absl::Status FilePool::FinishWhatBegan(const VerifiedPool& pool, VolumeRecord& record) {

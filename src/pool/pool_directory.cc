@@ -6,94 +6,53 @@
 
 #include <cerrno>
 
-#include "core/clock.h"
 #include "core/volume_id.h"
 #include "os/file.h"
 #include "os/host_filesystem.h"
-#include "pool/checked_json.h"
+#include "pool/pool_marker.h"
 
 namespace holdfast::pool {
 namespace {
 
-using nlohmann::json;
-
-constexpr int kSchemaVersion = 1;
-constexpr char kMarker[] = "holdfast-pool.json";
-constexpr char kLock[] = "lock";
 constexpr char kVolumes[] = "volumes";
 constexpr char kTrash[] = "trash";
 constexpr char kKnownPools[] = "pools";
 constexpr int kPrivate = 0700;
 
-struct Marker {
-  std::string text;
-  std::string pool_id;
-  std::string filesystem;
-};
-
-absl::StatusOr<Marker> DecodeMarker(const std::string& text) {
-  ASSIGN_OR_RETURN(const json object, DecodeChecked(text, kSchemaVersion, "pool marker"));
-  try {
-    Marker marker{.text = text,
-                  .pool_id = object.at("pool_id").get<std::string>(),
-                  .filesystem = object.at("filesystem").get<std::string>()};
-    if (IsUuid(marker.pool_id)) return marker;
-  } catch (const json::exception&) {
-  }
-  return Internal("pool marker is damaged: no pool id");
-}
-
 // The id under which the state directory knows the pool; empty if it does not.
 absl::StatusOr<std::string> KnownPoolId(int known_pools_fd, const std::string& name) {
-  const auto text = os::ReadFileAt(known_pools_fd, name + ".json");
-  if (absl::IsNotFound(text.status())) return std::string();
-  RETURN_IF_ERROR(text.status());
-  ASSIGN_OR_RETURN(const Marker known, DecodeMarker(*text));
-  return known.pool_id;
+  const auto known = ReadPoolMarker(known_pools_fd, name + ".json");
+  if (absl::IsNotFound(known.status())) return std::string();
+  RETURN_IF_ERROR(known.status());
+  return known->pool_id;
 }
 
 // A directory without a marker may become a pool only if nothing else lives there.
 absl::Status RequireUsable(int root_fd, const std::string& path, const std::string& known_id) {
-  const auto marker = os::ReadFileAt(root_fd, kMarker);
+  const auto marker = ReadPoolMarker(root_fd);
   if (!absl::IsNotFound(marker.status())) return marker.status();
   if (!known_id.empty()) {
     return FailedPrecondition(
         "directory '{}' has no pool marker, but pool {} was there before: is its disk mounted?",
         path, known_id);
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(root_fd));
-  for (const std::string& name : names) {
-    // The lock alone is what a first start leaves that died before it wrote the marker.
-    if (name == "lost+found" || name == kLock) continue;
-    return FailedPrecondition(
-        "directory '{}' has no pool marker and is not empty ('{}'): a new pool needs an empty "
-        "directory, an old one its disk mounted there",
-        path, name);
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Marker> WriteMarker(int root_fd, const std::string& pool_id,
-                                   const std::string& filesystem) {
-  const std::string text = EncodeChecked(
-      json{{"pool_id", pool_id}, {"filesystem", filesystem}, {"created_at", NowRfc3339()}},
-      kSchemaVersion);
-  RETURN_IF_ERROR(os::WriteFileDurably(root_fd, kMarker, text));
-  return DecodeMarker(text);
+  ASSIGN_OR_RETURN(const std::string foreign, FindForeignName(root_fd));
+  if (foreign.empty()) return absl::OkStatus();
+  return FailedPrecondition(
+      "directory '{}' has no pool marker and is not empty ('{}'): a new pool needs an empty "
+      "directory, an old one its disk mounted there",
+      path, foreign);
 }
 
 // The caller holds the lock and has seen that the directory is usable.
-absl::StatusOr<Marker> ReadOrWriteMarker(int root_fd, const std::string& path) {
-  const auto text = os::ReadFileAt(root_fd, kMarker);
-  if (!absl::IsNotFound(text.status())) {
-    RETURN_IF_ERROR(text.status());
-    return DecodeMarker(*text);
-  }
+absl::StatusOr<PoolMarker> ReadOrWriteMarker(int root_fd, const std::string& path) {
+  auto marker = ReadPoolMarker(root_fd);
+  if (!absl::IsNotFound(marker.status())) return marker;
   if (::fchmod(root_fd, kPrivate) != 0) {
     return OsError(errno, fmt::format("restrict pool directory '{}' to its owner", path));
   }
   ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
-  return WriteMarker(root_fd, RandomUuid(), filesystem);
+  return WritePoolMarker(root_fd, RandomUuid(), filesystem);
 }
 
 // That `name` below `directory_fd` (AT_FDCWD: a path) leads to what `held` has open.
@@ -108,11 +67,11 @@ absl::Status RequireSame(int directory_fd, const std::string& name, int held) {
 }
 
 absl::Status RequireMarker(int root_fd, const std::string& text) {
-  ASSIGN_OR_RETURN(const std::string found, os::ReadFileAt(root_fd, kMarker));
+  ASSIGN_OR_RETURN(const std::string found, os::ReadFileAt(root_fd, kPoolMarkerName));
   return found == text ? absl::OkStatus() : FailedPrecondition("its marker is another one");
 }
 
-absl::Status WrongFilesystem(const std::string& path, const Marker& marker,
+absl::Status WrongFilesystem(const std::string& path, const PoolMarker& marker,
                              const std::string& filesystem) {
   return FailedPrecondition(
       "pool marker in '{}' was written on filesystem {}, but this is {}: if the pool was moved "
@@ -136,8 +95,8 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
   }
   os::UniqueFd root = *std::move(opened);
   RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id));
-  ASSIGN_OR_RETURN(os::UniqueFd lock, os::LockFileAt(root.get(), kLock));
-  ASSIGN_OR_RETURN(Marker marker, ReadOrWriteMarker(root.get(), path));
+  ASSIGN_OR_RETURN(os::UniqueFd lock, os::LockFileAt(root.get(), kPoolLockName));
+  ASSIGN_OR_RETURN(PoolMarker marker, ReadOrWriteMarker(root.get(), path));
   if (!known_id.empty() && known_id != marker.pool_id) {
     return FailedPrecondition("directory '{}' carries pool {}, but pool '{}' is {}: wrong disk?",
                               path, marker.pool_id, name, known_id);
@@ -145,7 +104,7 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
   ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root.get()));
   if (filesystem != marker.filesystem) {
     if (!accept_move) return WrongFilesystem(path, marker, filesystem);
-    ASSIGN_OR_RETURN(marker, WriteMarker(root.get(), marker.pool_id, filesystem));
+    ASSIGN_OR_RETURN(marker, WritePoolMarker(root.get(), marker.pool_id, filesystem));
   }
   PoolDirectory pool;
   pool.path_ = path;

@@ -72,6 +72,16 @@ TEST_CASE("thin volumes share the room with thick ones, also after a restart") {
   }
 }
 
+TEST_CASE("a damaged record does not free what it promised") {
+  SmallDisk small;
+  const Bytes largest =
+      test::Value(small.pool.pool->Measure(Provisioning::kThin)).maximum_volume_bytes;
+  const Volume thin = small.pool.Create(BlockSpec("thin", largest - kMiB, Provisioning::kThin));
+  test::FilePoolFixture::WriteFile(small.pool.PathOf(thin.id, "record.json"), "{}");
+  small.pool.Restart();
+  CHECK_FAILS(small.pool.pool->Create(BlockSpec("thick", 2 * kMiB)), kResourceExhausted, "");
+}
+
 // Files of this process cannot become larger than `size` while it lives: what the ledger allows,
 // the system then refuses.
 class FileSizeLimit final {

@@ -100,6 +100,7 @@ TEST_CASE_METHOD(Fixture, "a directory with anything else in it is refused and s
 TEST_CASE_METHOD(Fixture, "a first start that died early, and lost+found, are no obstacle") {
   stdfs::create_directory(pool() + "/lost+found");
   REQUIRE_OK(os::LockFileAt(test::Value(os::OpenDirectory(pool())).get(), "lock"));
+  std::ofstream(pool() + "/holdfast-pool.json.tmp") << "{";
   CHECK(IsUuid(IdOf(pool())));
 }
 
