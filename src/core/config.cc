@@ -61,7 +61,10 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
   } else if (key == "driverName") {
     config.driver_name = text;
   } else {
-    return InvalidArgument("unknown setting '{}'", key);
+    return InvalidArgument(
+        "unknown setting (known: role, endpoint, nodeId, stateDir, driverName, maxVolumes, "
+        "logLevel, "
+        "pools)");
   }
   return absl::OkStatus();
 }
@@ -73,6 +76,20 @@ absl::Status ValidateDriverName(std::string_view name) {
       !std::isalpha(static_cast<unsigned char>(name.back()))) {
     return InvalidArgument("driver name '{}' must be a domain name of at most {} characters", name,
                            kMaxDriverName);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RequireDistinct(const std::vector<PoolConfig>& pools) {
+  for (auto pool = pools.begin(); pool != pools.end(); ++pool) {
+    for (auto before = pools.begin(); before != pool; ++before) {
+      if (pool->name == before->name)
+        return InvalidArgument("two pools are named '{}'", pool->name);
+      if (pool->location == before->location) {
+        return InvalidArgument("pools '{}' and '{}' are the same place, '{}'", before->name,
+                               pool->name, pool->location);
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -122,7 +139,7 @@ absl::Status ValidateConfig(const Config& config) {
   if (config.pools.empty()) {
     return InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
   }
-  return absl::OkStatus();
+  return RequireDistinct(config.pools);
 }
 
 absl::StatusOr<std::string> SocketPath(const std::string& endpoint) {

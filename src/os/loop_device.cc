@@ -167,7 +167,11 @@ Attempt TryOfferedNumbers(int control_fd, unsigned long command, int backing_fd,
   for (int attempt = 0; attempt < kOfferAttempts; ++attempt) {
     const int index = ::ioctl(control_fd, command, -1);
     if (index < 0) return OsError(errno, "cannot get a free loop device");
-    if (options.discard && DiscardIsSwitchedOff(index)) return std::nullopt;
+    if (options.discard && DiscardIsSwitchedOff(index)) {
+      // The kernel would go on offering this one. A new one was taken and spoiled by another.
+      if (command == LOOP_CTL_GET_FREE) return std::nullopt;
+      continue;
+    }
     ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, backing_fd, options));
     if (loop) return loop;
   }

@@ -116,6 +116,26 @@ absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, cons
   return record;
 }
 
+absl::StatusOr<os::UniqueFd> FilePool::OpenImageOf(const VerifiedPool& pool,
+                                                   const std::string& uuid) {
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, uuid));
+  auto image = OpenImage(directory.get());
+  if (!absl::IsNotFound(image.status())) return image;
+  return Annotate(WithCode(image.status(), absl::StatusCode::kFailedPrecondition),
+                  fmt::format("volume {}", uuid));
+}
+
+absl::Status FilePool::RequireImageSize(int image_fd, const VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
+  const Bytes least = record.volume.capacity_bytes;
+  const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
+  if (least <= size && size <= most) return absl::OkStatus();
+  return FailedPrecondition(
+      "the image of volume {} has {} bytes, its record says {}: it was truncated or replaced; "
+      "restore it from a backup",
+      record.volume.id.uuid, size, least);
+}
+
 absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   // Allocating also takes some blocks for the filesystem's own description of the image.

@@ -55,6 +55,11 @@ class FilePool final : public Pool {
 
   // file_pool.cc
   absl::StatusOr<VolumeRecord> ReadRecord(const VerifiedPool& pool, const VolumeId& id);
+  // FAILED_PRECONDITION if it is missing: to a CO, NOT_FOUND means that there is no such volume.
+  static absl::StatusOr<os::UniqueFd> OpenImageOf(const VerifiedPool& pool,
+                                                  const std::string& uuid);
+  // FAILED_PRECONDITION if the image has another size than the record says.
+  static absl::Status RequireImageSize(int image_fd, const VolumeRecord& record);
   absl::StatusOr<Room> MeasureRoom(const VerifiedPool& pool);
   Ledger::MeasureRoom RoomMeter(const VerifiedPool& pool);
   Ledger::MeasureAllocated AllocationMeter(const VerifiedPool& pool);

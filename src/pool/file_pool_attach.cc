@@ -10,15 +10,6 @@
 namespace holdfast::pool {
 namespace {
 
-absl::Status RequireSize(int image_fd, const VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
-  if (size == record.volume.capacity_bytes) return absl::OkStatus();
-  return FailedPrecondition(
-      "the image of volume {} has {} bytes, its record says {}: it was truncated or replaced; "
-      "restore it from a backup",
-      record.volume.id.uuid, size, record.volume.capacity_bytes);
-}
-
 // The end of the path by which the kernel remembers an image; the UUID makes it unique.
 std::string ImagePath(const std::string& uuid) {
   return fmt::format("/volumes/{}/{}", uuid, kImageName);
@@ -40,24 +31,22 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
   if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(pool, record));
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-  const auto image = OpenImage(directory.get());
-  if (!image.ok()) return WithCode(image.status(), absl::StatusCode::kFailedPrecondition);
-  RETURN_IF_ERROR(RequireSize(image->get(), record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
+  RETURN_IF_ERROR(RequireImageSize(image.get(), record));
   const bool thick = record.volume.provisioning == Provisioning::kThick;
   if (thick) {
-    const absl::Status refilled = RefillHoles(image->get(), record.volume.capacity_bytes);
+    const absl::Status refilled = RefillHoles(image.get(), record.volume.capacity_bytes);
     // The data is whole; only the promise of space is not, which Condition reports.
     if (!refilled.ok())
       LogWarning("volume {} is not thick: {}", id.ToString(), MessageOf(refilled));
   }
-  ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, FindLoopOf(image->get(), id.uuid));
+  ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, FindLoopOf(image.get(), id.uuid));
   if (loop) {
     // Attached by an earlier call that may have been killed before these two.
     if (thick) RETURN_IF_ERROR(os::RefuseDiscard(*loop));
     ASSIGN_OR_RETURN(loop->block.size, os::RefreshLoop(*loop));
   } else {
-    ASSIGN_OR_RETURN(loop, AttachNew(image->get(), record, direct_io_.direct_io));
+    ASSIGN_OR_RETURN(loop, AttachNew(image.get(), record, direct_io_.direct_io));
     RememberLoop(id.uuid, loop->index);
   }
   if (loop->block.size != record.volume.capacity_bytes) {
@@ -129,8 +118,7 @@ absl::Status FilePool::BlankAgain(const VolumeId& id) {
     return FailedPrecondition("volume '{}' is {}: its bytes are not to be touched", id.ToString(),
                               ToString(record.volume.state));
   }
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
   RETURN_IF_ERROR(DetachImage(image.get(), id.uuid));
   return BlankImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
 }

@@ -4,7 +4,6 @@
 // A kill in between leaves a record with grow_to_bytes: the next Grow, Attach or start extends the
 // image the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both are
 // safe because no device shows the new bytes before the record does.
-#include "os/file.h"
 #include "pool/file_pool.h"
 #include "pool/image_file.h"
 
@@ -19,6 +18,8 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
     return OutOfRange("volume '{}' has {} bytes, more than limit_bytes {}, and cannot shrink",
                       id.ToString(), present, limit);
   }
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
+  RETURN_IF_ERROR(RequireImageSize(image.get(), record));
   if (present < required) {
     ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
     ASSIGN_OR_RETURN(Ledger::Grant grant,
@@ -30,8 +31,6 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
     grant.Keep();
   }
   // Repeated too, in case an earlier call stopped before the device was told.
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), id.uuid));
   if (loop) RETURN_IF_ERROR(os::RefreshLoop(*loop).status());
   return WithPool(record.volume);
@@ -39,9 +38,8 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
 
 // Ends a growth that has begun, one way or the other.
 absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, record.volume.id.uuid));
+  RETURN_IF_ERROR(RequireImageSize(image.get(), record));
   const absl::Status extended =
       ExtendImage(image.get(), record.grow_to_bytes, record.volume.provisioning);
   if (!extended.ok()) {
@@ -60,9 +58,7 @@ absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& reco
 }
 
 absl::Status FilePool::UndoGrowth(const VerifiedPool& pool, VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, record.volume.id.uuid));
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), record.volume.id.uuid));
   if (loop && loop->block.size > record.volume.capacity_bytes) {
     return FailedPrecondition("{} already shows the new bytes", loop->block.path);

@@ -61,10 +61,10 @@ absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) 
 
 absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd) {
   const int fd = ::openat(directory_fd, kImageName, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) {
-    const absl::Status status = OsError(errno, "open image");
-    return errno == ENOENT ? WithCode(status, absl::StatusCode::kNotFound) : status;
+  if (fd < 0 && errno == ENOENT) {
+    return NotFound("the image is missing; restore it from a backup");
   }
+  if (fd < 0) return OsError(errno, "open image");
   os::UniqueFd image(fd);
   ASSIGN_OR_RETURN(const struct stat facts, StatOf(image.get()));
   if (!S_ISREG(facts.st_mode)) return Internal("image is not a regular file");

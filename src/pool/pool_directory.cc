@@ -95,7 +95,8 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
   }
   os::UniqueFd root = *std::move(opened);
   RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id));
-  ASSIGN_OR_RETURN(os::UniqueFd lock, os::LockFileAt(root.get(), kPoolLockName));
+  auto lock = os::LockFileAt(root.get(), kPoolLockName);
+  RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("pool directory '{}'", path)));
   ASSIGN_OR_RETURN(PoolMarker marker, ReadOrWriteMarker(root.get(), path));
   if (!known_id.empty() && known_id != marker.pool_id) {
     return FailedPrecondition("directory '{}' carries pool {}, but pool '{}' is {}: wrong disk?",
@@ -110,7 +111,7 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
   pool.path_ = path;
   pool.marker_ = marker.text;
   pool.pool_id_ = marker.pool_id;
-  pool.lock_ = std::move(lock);
+  pool.lock_ = *std::move(lock);
   pool.root_ = std::move(root);
   RETURN_IF_ERROR(pool.Hold());
   if (known_id.empty()) {

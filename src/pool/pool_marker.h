@@ -18,8 +18,8 @@ struct PoolMarker {
   std::string filesystem;  // os::FilesystemIdentity of where it was written
 };
 
-// The marker in the open directory; the state directory keeps copies under other names. NOT_FOUND if
-// there is none, INTERNAL if it is damaged.
+// The marker in the open directory; the state directory keeps copies under other names. NOT_FOUND
+// if there is none, INTERNAL if it is damaged.
 [[nodiscard]] absl::StatusOr<PoolMarker> ReadPoolMarker(int directory_fd,
                                                         const std::string& name = kPoolMarkerName);
 
@@ -28,8 +28,8 @@ struct PoolMarker {
                                                          const std::string& pool_id,
                                                          const std::string& filesystem);
 
-// The first name that keeps a directory without a marker from becoming a new pool, because something
-// else lives there; empty if nothing does.
+// The first name that keeps a directory without a marker from becoming a new pool, because
+// something else lives there; empty if nothing does.
 [[nodiscard]] absl::StatusOr<std::string> FindForeignName(int directory_fd);
 
 }  // namespace holdfast::pool

@@ -131,7 +131,8 @@ absl::Status Serve(const Config& config) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   ::umask(0077);
   ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
-  ASSIGN_OR_RETURN(const os::UniqueFd lock, os::LockFileAt(state.get(), "lock"));
+  const auto lock = os::LockFileAt(state.get(), "lock");
+  RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("state directory '{}'", config.state_dir)));
   RETURN_IF_ERROR(PrepareSocket(socket_path));
   ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
   Parts parts(std::move(stages));

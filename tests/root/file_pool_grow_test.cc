@@ -10,6 +10,7 @@
 namespace holdfast::pool {
 namespace {
 
+namespace stdfs = std::filesystem;
 using test::BlockSpec;
 using test::FilePoolFixture;
 
@@ -49,6 +50,26 @@ TEST_CASE_METHOD(FilePoolFixture, "what cannot be is refused and changes nothing
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK(std::filesystem::file_size(ImageOf(volume.id)) == 2 * kMiB);
   CHECK(test::Value(pool->Usage()).thick_promised == 2 * kMiB);
+}
+
+// Growth would give a truncated image its size back, with zeros for data.
+TEST_CASE_METHOD(FilePoolFixture, "a damaged image is not grown, also by what was cut short") {
+  const Volume volume = Create(BlockSpec("pvc-1", 2 * kMiB));
+  SECTION("before the growth") {
+    SECTION("truncated") { stdfs::resize_file(ImageOf(volume.id), kMiB); }
+    SECTION("replaced by a larger one") { stdfs::resize_file(ImageOf(volume.id), 3 * kMiB); }
+    SECTION("gone") { stdfs::remove(ImageOf(volume.id)); }
+    CHECK_FAILS(pool->Grow(volume.id, 4 * kMiB, 0), kFailedPrecondition, volume.id.uuid);
+    CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
+  }
+  SECTION("in the middle of one") {
+    ChangeRecord(volume.id, [](VolumeRecord& record) { record.grow_to_bytes = 4 * kMiB; });
+    stdfs::resize_file(ImageOf(volume.id), kMiB);
+    CHECK_FAILS(pool->Grow(volume.id, 4 * kMiB, 0), kFailedPrecondition, "truncated or replaced");
+    CHECK_FAILS(pool->Attach(volume.id), kFailedPrecondition, "truncated or replaced");
+    Restart();
+    CHECK(stdfs::file_size(ImageOf(volume.id)) == kMiB);
+  }
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "an attached device shows the growth at once") {

@@ -68,7 +68,7 @@ TEST_CASE("an unfinished image of an earlier try is replaced") {
 
 TEST_CASE("only a regular file that is there is an image") {
   const test::TempDirectory directory;
-  CHECK_FAILS(OpenImage(directory.fd()), kNotFound, "open image");
+  CHECK_FAILS(OpenImage(directory.fd()), kNotFound, "the image is missing");
   SECTION("a symbolic link is not followed") {
     REQUIRE(::symlink("/etc/hostname", directory.path("image").c_str()) == 0);
   }

@@ -72,7 +72,7 @@ TEST_CASE("a wrong file is refused, naming what is wrong") {
       {"- a\n- b", "map of settings"},
       {"just text", "map of settings"},
       {"", "map of settings"},
-      {"nodeID: n1", "unknown setting 'nodeID'"},
+      {"nodeID: n1", "nodeID: unknown setting (known: role"},
       {"role: boss", "role 'boss'"},
       {"logLevel: loud", "log level 'loud'"},
       {"maxVolumes: many", "line 1"},
@@ -121,6 +121,13 @@ TEST_CASE("a whole configuration is checked wherever it came from") {
   CHECK_FAILS(broken([](Config& c) { c.state_dir = "state"; }), kInvalidArgument, "'state'");
   CHECK_FAILS(broken([](Config& c) { c.max_volumes = -1; }), kInvalidArgument, "maxVolumes");
   CHECK_FAILS(broken([](Config& c) { c.pools.clear(); }), kInvalidArgument, "no pool");
+  CHECK_FAILS(broken([](Config& c) { c.pools.push_back(c.pools.front()); }), kInvalidArgument,
+              "two pools are named");
+  CHECK_FAILS(broken([](Config& c) {
+                c.pools.push_back(c.pools.front());
+                c.pools.back().name = "other";
+              }),
+              kInvalidArgument, "are the same place");
   for (const char* name : {"", "-a", "a.", "1a", "a_b", "a/b"}) {
     CHECK_FAILS(broken([&](Config& c) { c.driver_name = name; }), kInvalidArgument, "driver name");
   }
