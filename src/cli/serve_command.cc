@@ -34,6 +34,9 @@ struct Flags {
   std::int64_t max_volumes = -1;
   std::vector<std::string> pools;
   std::vector<std::string> moved_pools;
+  std::string link_listen;
+  std::string link_controller;
+  std::string link_tls;
 };
 
 void Override(std::string& setting, const std::string& flag) {
@@ -55,6 +58,9 @@ absl::StatusOr<Config> BuildConfig(const Flags& flags) {
   Override(config.node_id, flags.node_id);
   Override(config.state_dir, flags.state_dir);
   Override(config.driver_name, flags.driver_name);
+  Override(config.link_listen, flags.link_listen);
+  Override(config.link_controller, flags.link_controller);
+  Override(config.link_tls, flags.link_tls);
   if (flags.max_volumes >= 0) config.max_volumes = flags.max_volumes;
   if (!flags.pools.empty()) config.pools.clear();
   for (const std::string& text : flags.pools) {
@@ -108,6 +114,12 @@ void AddServeCommand(CLI::App& app, Action& run) {
   serve.add_option("--driver-name", flags->driver_name, "CSI name (default csi.holdfast.dev)");
   serve.add_option("--max-volumes", flags->max_volumes,
                    "Volumes this node takes, for the scheduler; 0: no limit (default)");
+  serve.add_option("--link-listen", flags->link_listen,
+                   "HOST:PORT on which a controller takes nodes; it has no pools then");
+  serve.add_option("--link-controller", flags->link_controller,
+                   "HOST:PORT of the controller that a node dials");
+  serve.add_option("--link-tls", flags->link_tls,
+                   "Directory with tls.crt, tls.key and ca.crt for the link");
   serve.add_option("--log-level", flags->log_level, "debug, info (default), warning or error");
   serve.add_option("--config", flags->config_path, "YAML file with the same settings");
   serve.callback([flags, &run] { run = [flags] { return Run(*flags); }; });

@@ -3,44 +3,20 @@
 
 #include <algorithm>
 
+#include "controller/capabilities.h"
+#include "controller/capacity.h"
 #include "controller/create_request.h"
 #include "controller/parameters.h"
 #include "core/volume_use.h"
-#include "fs/filesystem.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"
 
 namespace holdfast::controller {
 namespace {
 
-using Capability = csi::v1::ControllerServiceCapability;
-
-constexpr Capability::RPC::Type kCapabilities[] = {
-    Capability::RPC::CREATE_DELETE_VOLUME,
-    Capability::RPC::LIST_VOLUMES,
-    Capability::RPC::GET_CAPACITY,
-    Capability::RPC::EXPAND_VOLUME,
-    Capability::RPC::VOLUME_CONDITION,
-    Capability::RPC::GET_VOLUME,
-    Capability::RPC::SINGLE_NODE_MULTI_WRITER,
-};
-
 void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condition) {
   target.set_abnormal(condition.abnormal);
   target.set_message(condition.message);
-}
-
-// The smallest volume of the kind that a GetCapacityRequest describes.
-Bytes MinimumSize(const csi::v1::GetCapacityRequest& request, const ClassParameters& parameters,
-                  const pool::PoolInfo& pool) {
-  std::string name =
-      parameters.filesystem.empty() ? pool.default_filesystem : parameters.filesystem;
-  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
-    if (capability.has_block()) return kVolumeGranularity;
-    if (!capability.mount().fs_type().empty()) name = capability.mount().fs_type();
-  }
-  const fs::Filesystem* const filesystem = fs::FindFilesystem(name);
-  return filesystem == nullptr ? kVolumeGranularity : filesystem->min_size();
 }
 
 // Why the volume cannot do what is asked of it; empty if it can.
@@ -137,24 +113,19 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
 
 absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
                               csi::v1::GetCapacityResponse& response) {
-  RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
-  ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
-  ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(parameters.pool));
-  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
-    const auto use = rpc::ParseCapability(capability, absl::StatusCode::kFailedPrecondition);
-    if (absl::IsFailedPrecondition(use.status())) return absl::OkStatus();  // none of that kind
-    RETURN_IF_ERROR(use.status());
-  }
+  ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
+  ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
+  if (!question.possible) return absl::OkStatus();
   if (request.has_accessible_topology() &&
       !rpc::Matches(request.accessible_topology(),
                     rpc::NodeTopology(env_.driver_name, env_.node_id))) {
     return absl::OkStatus();  // no capacity there
   }
-  ASSIGN_OR_RETURN(const PoolCapacity capacity, pool->Measure(parameters.provisioning));
+  ASSIGN_OR_RETURN(const PoolCapacity capacity, pool->Measure(question.parameters.provisioning));
   response.set_available_capacity(capacity.available_bytes);
   response.mutable_maximum_volume_size()->set_value(capacity.maximum_volume_bytes);
-  response.mutable_minimum_volume_size()->set_value(
-      std::max(capacity.minimum_volume_bytes, MinimumSize(request, parameters, pool->info())));
+  response.mutable_minimum_volume_size()->set_value(std::max(
+      capacity.minimum_volume_bytes, MinimumSize(question, pool->info().default_filesystem)));
   return absl::OkStatus();
 }
 
@@ -260,9 +231,7 @@ grpc::Status Service::ControllerGetCapabilities(
     grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
     csi::v1::ControllerGetCapabilitiesResponse* response) {
   return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
-    for (const auto type : kCapabilities) {
-      response->add_capabilities()->mutable_rpc()->set_type(type);
-    }
+    AddCapabilities(*response);
     return absl::OkStatus();
   });
 }

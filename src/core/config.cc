@@ -60,11 +60,16 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
     config.state_dir = text;
   } else if (key == "driverName") {
     config.driver_name = text;
+  } else if (key == "linkListen") {
+    config.link_listen = text;
+  } else if (key == "linkController") {
+    config.link_controller = text;
+  } else if (key == "linkTls") {
+    config.link_tls = text;
   } else {
     return InvalidArgument(
         "unknown setting (known: role, endpoint, nodeId, stateDir, driverName, maxVolumes, "
-        "logLevel, "
-        "pools)");
+        "logLevel, linkListen, linkController, linkTls, pools)");
   }
   return absl::OkStatus();
 }
@@ -76,6 +81,22 @@ absl::Status ValidateDriverName(std::string_view name) {
       !std::isalpha(static_cast<unsigned char>(name.back()))) {
     return InvalidArgument("driver name '{}' must be a domain name of at most {} characters", name,
                            kMaxDriverName);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateLink(const Config& config) {
+  if (!config.link_listen.empty() && config.role != Role::kController) {
+    return InvalidArgument("linkListen is for role controller: nodes dial it");
+  }
+  if (!config.link_controller.empty() && config.role != Role::kNode) {
+    return InvalidArgument("linkController is for role node: it dials the controller");
+  }
+  const bool linked = !config.link_listen.empty() || !config.link_controller.empty();
+  if (linked && !config.link_tls.starts_with('/')) {
+    return InvalidArgument(
+        "linkTls must be the absolute path of a directory with tls.crt, tls.key and ca.crt: the "
+        "link is never without certificates");
   }
   return absl::OkStatus();
 }
@@ -136,8 +157,12 @@ absl::Status ValidateConfig(const Config& config) {
     return InvalidArgument("state directory '{}' must be an absolute path", config.state_dir);
   }
   if (config.max_volumes < 0) return InvalidArgument("maxVolumes must not be negative");
-  if (config.pools.empty()) {
-    return InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
+  RETURN_IF_ERROR(ValidateLink(config));
+  const bool through_nodes = !config.link_listen.empty();
+  if (through_nodes != config.pools.empty()) {
+    return through_nodes
+               ? InvalidArgument("a controller with a link has no pools: the nodes have them")
+               : InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
   }
   return RequireDistinct(config.pools);
 }

@@ -24,6 +24,10 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
   std::vector<PoolConfig> pools;
+  // The link between nodes and controller; empty: there is none.
+  std::string link_listen;      // role controller: HOST:PORT to take nodes on
+  std::string link_controller;  // role node: HOST:PORT of the controller
+  std::string link_tls;         // directory with tls.crt, tls.key and ca.crt
 };
 
 // Reads a YAML file over the defaults above. INVALID_ARGUMENT naming the line or key for anything
@@ -32,7 +36,8 @@ struct Config {
 [[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
 
 // INVALID_ARGUMENT naming the setting, for what must hold wherever it came from: node id and driver
-// name well-formed, at least one pool, endpoint a Unix socket.
+// name well-formed, endpoint a Unix socket, at least one pool (none for a controller with a link),
+// and the link's settings as the role needs them.
 [[nodiscard]] absl::Status ValidateConfig(const Config& config);
 
 // The file system path of a CSI endpoint: unix:///x.sock, unix:/x.sock or /x.sock; at most 107

@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                                                                 state_directory_fd));
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes));
-  PoolInfo info{.name = config.name,
+  PoolInfo info{.id = directory.pool_id(),
+                .name = config.name,
                 .kind = config.kind,
                 .location = config.location,
                 .node = node_id,

@@ -12,6 +12,7 @@
 namespace holdfast::pool {
 
 struct PoolInfo {
+  std::string id;  // of the storage, for ever: another one means other volumes
   std::string name;
   std::string kind;                // "file"
   std::string location;            // directory, for people

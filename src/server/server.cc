@@ -11,16 +11,21 @@
 #include <csignal>
 #include <filesystem>
 
+#include "controller/link_commands.h"
+#include "controller/router.h"
 #include "controller/service.h"
 #include "core/version.h"
 #include "fs/filesystem.h"
 #include "identity/service.h"
+#include "link/node_link.h"
 #include "node/service.h"
 #include "node/staged_growth.h"
 #include "os/file.h"
 #include "os/loop_device.h"
+#include "os/startup_pages.h"
 #include "pool/file_pool.h"
 #include "server/admin_service.h"
+#include "server/link_server.h"
 #include "server/socket.h"
 
 namespace holdfast::server {
@@ -76,6 +81,15 @@ struct Services {
   AdminService admin;
 };
 
+// A controller that has no pools, but nodes.
+struct Linked {
+  Linked(const Config& config, Parts& parts)
+      : hub(config.driver_name),
+        router({config.driver_name, hub, parts.volume_locks, parts.calls}) {}
+  link::Hub hub;
+  controller::Router router;
+};
+
 absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -103,7 +117,7 @@ absl::Status RecoverPools(const pool::Pools& pools) {
 }
 
 std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::string& socket_path,
-                                          Services& services) {
+                                          Services& services, Linked& linked) {
   grpc::ServerBuilder builder;
   int selected = 0;
   builder.AddListeningPort("unix:" + socket_path, grpc::InsecureServerCredentials(), &selected);
@@ -112,10 +126,31 @@ std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::strin
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 16);
   builder.RegisterService(&services.identity);
   builder.RegisterService(&services.admin);
-  if (config.role != Role::kNode) builder.RegisterService(&services.controller);
+  if (!config.link_listen.empty()) {
+    builder.RegisterService(&linked.router);
+  } else if (config.role != Role::kNode) {
+    builder.RegisterService(&services.controller);
+  }
   if (config.role != Role::kController) builder.RegisterService(&services.node);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   return selected == 0 ? nullptr : std::move(server);
+}
+
+std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts& parts,
+                                               controller::Service& service) {
+  return std::make_unique<link::NodeLink>(
+      config.link_controller, link::ChannelTls({config.link_tls}),
+      link::NodeWork{
+          .describe =
+              [&] {
+                return controller::DescribeNode(config.driver_name, config.node_id, parts.pools);
+              },
+          .measure = [&] { return controller::MeasurePools(parts.pools); },
+          .carry_out =
+              [&](const link::v1::Command& command) {
+                return controller::CarryOut(service, command);
+              },
+      });
 }
 
 }  // namespace
@@ -138,16 +173,29 @@ absl::Status Serve(const Config& config) {
   Parts parts(std::move(stages));
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts.pools));
   Services services(config, parts);
-  const std::unique_ptr<grpc::Server> server = StartServer(config, socket_path, services);
+  Linked linked(config, parts);
+  const std::unique_ptr<grpc::Server> server = StartServer(config, socket_path, services, linked);
   if (server == nullptr) return Internal("cannot listen on '{}'", socket_path);
   LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
           config.node_id);
   RETURN_IF_ERROR(RecoverPools(parts.pools));
   if (config.role != Role::kController) node::ThawInterruptedGrowth(parts.stages);
+  std::unique_ptr<LinkServer> link_server;
+  if (!config.link_listen.empty()) {
+    ASSIGN_OR_RETURN(link_server,
+                     LinkServer::Start(config.link_listen, {config.link_tls}, linked.hub));
+  }
   parts.calls.SetReady();
+  std::unique_ptr<link::NodeLink> node_link;
+  if (!config.link_controller.empty()) {
+    RETURN_IF_ERROR(link::CheckTls({config.link_tls}));
+    node_link = DialController(config, parts, services.controller);
+  }
   LogInfo("ready");
   os::RetireIdleLoops();  // those that a killed process left
+  os::ReleaseStartupPages();
   LogInfo("signal {}: finishing what is running", signals.Wait());
+  node_link.reset();
   parts.calls.Drain(kDrainTime);
   // A peer that is connected and silent would keep gRPC waiting for a ping of its own.
   server->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);

@@ -16,7 +16,8 @@ namespace holdfast::test {
 class MemoryPool final : public pool::Pool {
  public:
   MemoryPool(std::string name, std::string node)
-      : info_{.name = std::move(name),
+      : info_{.id = "11111111-2222-3333-4444-555555555555",
+              .name = std::move(name),
               .kind = "memory",
               .location = "/nowhere",
               .node = std::move(node),

@@ -15,13 +15,13 @@ STOP_SECONDS = 30
 class Server:
     """start() and stop() return a problem as a sentence, or None."""
 
-    def __init__(self, binary, directory, pools, node_id="test-node"):
+    def __init__(self, binary, directory, pools, node_id="test-node", role="all", flags=()):
         self.socket = directory / "csi.sock"
         self.directory = directory
         self.process = None
-        self.command = [binary, "serve", "--role=all", f"--endpoint=unix://{self.socket}",
+        self.command = [binary, "serve", f"--role={role}", f"--endpoint=unix://{self.socket}",
                         f"--node-id={node_id}", f"--state-dir={directory}/state",
-                        *(f"--pool={pool}" for pool in pools)]
+                        *(f"--pool={pool}" for pool in pools), *flags]
 
     def start(self):
         """Starts the server and waits until its socket takes connections."""

@@ -136,6 +136,33 @@ TEST_CASE("a whole configuration is checked wherever it came from") {
   REQUIRE_OK(broken([](Config& c) { c.driver_name = std::string(63, 'a'); }));
 }
 
+TEST_CASE("the link's settings fit the role") {
+  const auto linked = [](Role role, auto change) {
+    Config config = ValidConfig();
+    config.role = role;
+    config.link_tls = "/etc/holdfast/tls";
+    change(config);
+    return ValidateConfig(config);
+  };
+  REQUIRE_OK(linked(Role::kNode, [](Config& c) { c.link_controller = "c:9443"; }));
+  REQUIRE_OK(linked(Role::kController, [](Config& c) {
+    c.link_listen = "0.0.0.0:9443";
+    c.pools.clear();
+  }));
+  CHECK_FAILS(linked(Role::kController, [](Config& c) { c.link_listen = "0.0.0.0:9443"; }),
+              kInvalidArgument, "has no pools");
+  CHECK_FAILS(linked(Role::kAll, [](Config& c) { c.link_controller = "c:9443"; }), kInvalidArgument,
+              "role node");
+  CHECK_FAILS(linked(Role::kNode, [](Config& c) { c.link_listen = "0.0.0.0:9443"; }),
+              kInvalidArgument, "role controller");
+  CHECK_FAILS(linked(Role::kNode,
+                     [](Config& c) {
+                       c.link_controller = "c:9443";
+                       c.link_tls = "tls";
+                     }),
+              kInvalidArgument, "absolute path");
+}
+
 TEST_CASE("the path of a CSI endpoint") {
   CHECK(*SocketPath("unix:///run/x.sock") == "/run/x.sock");
   CHECK(*SocketPath("unix:/run/x.sock") == "/run/x.sock");

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/link_commands.h"
+
+#include "core/version.h"
+
+namespace holdfast::controller {
+namespace {
+
+constexpr std::uint32_t kProtocol = 1;
+
+// The handlers ask nothing of their context: the caller's deadline ends its waiting, not the work.
+grpc::ServerContext* const kNoContext = nullptr;
+
+grpc::Status Dispatch(Service& service, const link::v1::Command& command,
+                      link::v1::Result& result) {
+  using link::v1::Command;
+  switch (command.request_case()) {
+    case Command::kCreateVolume:
+      return service.CreateVolume(kNoContext, &command.create_volume(),
+                                  result.mutable_create_volume());
+    case Command::kDeleteVolume: {
+      csi::v1::DeleteVolumeResponse nothing;
+      return service.DeleteVolume(kNoContext, &command.delete_volume(), &nothing);
+    }
+    case Command::kExpandVolume:
+      return service.ControllerExpandVolume(kNoContext, &command.expand_volume(),
+                                            result.mutable_expand_volume());
+    case Command::kGetVolume:
+      return service.ControllerGetVolume(kNoContext, &command.get_volume(),
+                                         result.mutable_get_volume());
+    case Command::kValidateVolumeCapabilities:
+      return service.ValidateVolumeCapabilities(kNoContext,
+                                                &command.validate_volume_capabilities(),
+                                                result.mutable_validate_volume_capabilities());
+    case Command::kListVolumes:
+      return service.ListVolumes(kNoContext, &command.list_volumes(),
+                                 result.mutable_list_volumes());
+    case Command::REQUEST_NOT_SET:
+      break;
+  }
+  return grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
+                      "the node does not know this command; is it older than the controller?");
+}
+
+void SetRoom(link::v1::Room& room, const absl::StatusOr<PoolCapacity>& capacity,
+             link::v1::Pool& pool) {
+  if (!capacity.ok()) {
+    pool.set_problem(MessageOf(capacity.status()));
+    return;
+  }
+  room.set_available(capacity->available_bytes);
+  room.set_maximum_volume(capacity->maximum_volume_bytes);
+  room.set_minimum_volume(capacity->minimum_volume_bytes);
+}
+
+}  // namespace
+
+link::v1::Result CarryOut(Service& service, const link::v1::Command& command) {
+  link::v1::Result result;
+  const grpc::Status status = Dispatch(service, command, result);
+  if (!status.ok()) result.clear_response();
+  result.set_code(status.error_code());
+  result.set_message(status.error_message());
+  return result;
+}
+
+link::v1::Pools MeasurePools(const pool::Pools& pools) {
+  link::v1::Pools measured;
+  // The default pool first, whatever its name.
+  const auto first = pools.Find("");
+  const auto add = [&](pool::Pool& pool) {
+    link::v1::Pool& described = *measured.add_pools();
+    described.set_id(pool.info().id);
+    described.set_name(pool.info().name);
+    described.set_default_filesystem(pool.info().default_filesystem);
+    SetRoom(*described.mutable_thick(), pool.Measure(Provisioning::kThick), described);
+    SetRoom(*described.mutable_thin(), pool.Measure(Provisioning::kThin), described);
+  };
+  if (first.ok()) add(**first);
+  for (pool::Pool* const pool : pools.all()) {
+    if (!first.ok() || pool != *first) add(*pool);
+  }
+  return measured;
+}
+
+link::v1::Register DescribeNode(const std::string& driver_name, const std::string& node_id,
+                                const pool::Pools& pools) {
+  link::v1::Register description;
+  description.set_protocol(kProtocol);
+  description.set_driver(driver_name);
+  description.set_node(node_id);
+  description.set_version(kVersion);
+  *description.mutable_pools() = MeasurePools(pools);
+  for (const Volume& volume : pools.List("", 0)) {
+    link::v1::Volume& known = *description.add_volumes();
+    known.set_id(volume.id.ToString());
+    known.set_name(volume.name);
+  }
+  return description;
+}
+
+}  // namespace holdfast::controller

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rpc/topology.h"
+
+namespace holdfast::controller {
+namespace {
+
+// The nodes that the requirement allows, in its order, each once.
+std::vector<std::string> AllowedNodes(const csi::v1::TopologyRequirement& requirement,
+                                      const std::string& driver_name) {
+  std::vector<std::string> ordered;
+  std::set<std::string> seen;
+  for (const auto* const list : {&requirement.preferred(), &requirement.requisite()}) {
+    for (const csi::v1::Topology& topology : *list) {
+      const std::string node = NodeOf(topology, driver_name);
+      if (!node.empty() && seen.insert(node).second) ordered.push_back(node);
+    }
+  }
+  return ordered;
+}
+
+}  // namespace
+
+const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name) {
+  for (const link::v1::Pool& pool : node.pools.pools()) {
+    if (name.empty() || pool.name() == name) return pool.problem().empty() ? &pool : nullptr;
+  }
+  return nullptr;
+}
+
+const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning) {
+  return provisioning == Provisioning::kThick ? pool.thick() : pool.thin();
+}
+
+std::string NodeOf(const csi::v1::Topology& topology, const std::string& driver_name) {
+  const auto segment = topology.segments().find(rpc::TopologyKey(driver_name));
+  return segment == topology.segments().end() ? std::string() : segment->second;
+}
+
+Candidates Place(const csi::v1::TopologyRequirement& requirement,
+                 const std::vector<link::NodeView>& nodes, const std::string& driver_name,
+                 const Wanted& wanted) {
+  std::map<std::string, Bytes> room_of;  // connected nodes; -1: no such pool
+  for (const link::NodeView& node : nodes) {
+    const link::v1::Pool* const pool = FindPool(node, wanted.pool);
+    room_of[node.name] =
+        pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume();
+  }
+  const bool free_choice = requirement.preferred().empty() && requirement.requisite().empty();
+  std::vector<std::string> allowed = AllowedNodes(requirement, driver_name);
+  if (free_choice) {
+    for (const auto& [name, room] : room_of) allowed.push_back(name);
+    std::ranges::stable_sort(allowed, [&](const std::string& a, const std::string& b) {
+      return room_of.at(a) > room_of.at(b);
+    });
+  }
+  Candidates candidates;
+  for (const std::string& name : allowed) {
+    const auto room = room_of.find(name);
+    if (room == room_of.end()) {
+      candidates.absent.push_back(name);
+    } else if (room->second >= std::max<Bytes>(wanted.bytes, 1)) {
+      candidates.fitting.push_back(name);
+    } else {
+      candidates.unfitting.push_back(name);
+    }
+  }
+  return candidates;
+}
+
+}  // namespace holdfast::controller

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which node a new volume may be made, and in which order to try. Pure functions of what the
+// nodes have said.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/volume.h"
+#include "link/hub.h"
+#include "proto/csi.pb.h"
+
+namespace holdfast::controller {
+
+// The node's pool of that name (empty: its default), nullptr if it has none that can serve.
+[[nodiscard]] const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name);
+[[nodiscard]] const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning);
+
+// The node that a topology names; empty if it names none of this driver's.
+[[nodiscard]] std::string NodeOf(const csi::v1::Topology& topology, const std::string& driver_name);
+
+struct Wanted {
+  std::string pool;
+  Provisioning provisioning = Provisioning::kThick;
+  Bytes bytes = 0;  // at least
+};
+
+struct Candidates {
+  std::vector<std::string> fitting;    // connected and with room, best first
+  std::vector<std::string> absent;     // allowed but not connected
+  std::vector<std::string> unfitting;  // connected, without the pool or the room
+};
+
+// By the requirement's preferred topologies in their order, then its requisite ones; without a
+// requirement by room, most first.
+[[nodiscard]] Candidates Place(const csi::v1::TopologyRequirement& requirement,
+                               const std::vector<link::NodeView>& nodes,
+                               const std::string& driver_name, const Wanted& wanted);
+
+}  // namespace holdfast::controller

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// csi.v1.Controller for a controller without pools: every call goes to the node that owns the bytes.
+#pragma once
+
+#include <string>
+
+#include "core/key_lock.h"
+#include "link/hub.h"
+#include "proto/csi.grpc.pb.h"
+#include "rpc/call_runner.h"
+
+namespace holdfast::controller {
+
+// Thread-safe. Answers as controller::Service does on the node, and adds where a volume is made
+// (Place) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and never OK;
+// for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again. GetCapacity
+// is answered from what the nodes have said; the rest is asked of them.
+class Router final : public csi::v1::Controller::Service {
+ public:
+  struct Environment {
+    std::string driver_name;
+    link::Hub& hub;
+    KeyLock& volume_locks;
+    rpc::CallRunner& calls;
+  };
+  explicit Router(const Environment& environment) : env_(environment) {}
+
+  grpc::Status CreateVolume(grpc::ServerContext* context,
+                            const csi::v1::CreateVolumeRequest* request,
+                            csi::v1::CreateVolumeResponse* response) override;
+  grpc::Status DeleteVolume(grpc::ServerContext* context,
+                            const csi::v1::DeleteVolumeRequest* request,
+                            csi::v1::DeleteVolumeResponse* response) override;
+  grpc::Status ValidateVolumeCapabilities(
+      grpc::ServerContext* context, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
+      csi::v1::ValidateVolumeCapabilitiesResponse* response) override;
+  grpc::Status ListVolumes(grpc::ServerContext* context, const csi::v1::ListVolumesRequest* request,
+                           csi::v1::ListVolumesResponse* response) override;
+  grpc::Status GetCapacity(grpc::ServerContext* context, const csi::v1::GetCapacityRequest* request,
+                           csi::v1::GetCapacityResponse* response) override;
+  grpc::Status ControllerGetCapabilities(
+      grpc::ServerContext* context, const csi::v1::ControllerGetCapabilitiesRequest* request,
+      csi::v1::ControllerGetCapabilitiesResponse* response) override;
+  grpc::Status ControllerExpandVolume(grpc::ServerContext* context,
+                                      const csi::v1::ControllerExpandVolumeRequest* request,
+                                      csi::v1::ControllerExpandVolumeResponse* response) override;
+  grpc::Status ControllerGetVolume(grpc::ServerContext* context,
+                                   const csi::v1::ControllerGetVolumeRequest* request,
+                                   csi::v1::ControllerGetVolumeResponse* response) override;
+
+ private:
+  absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
+                      csi::v1::CreateVolumeResponse& response);
+  absl::Status CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
+                        link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
+  absl::Status List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
+                    csi::v1::ListVolumesResponse& response);
+  absl::Status Measure(const csi::v1::GetCapacityRequest& request,
+                       csi::v1::GetCapacityResponse& response);
+  // The result of a command to the node, if its status is OK.
+  absl::StatusOr<link::v1::Result> Ask(const std::string& node, link::v1::Command command,
+                                       link::Deadline deadline);
+  // The same, to the node that owns the volume. NOT_FOUND if no such id was ever made.
+  absl::StatusOr<link::v1::Result> AskOwner(const std::string& volume_id,
+                                            link::v1::Command command, link::Deadline deadline);
+
+  const Environment env_;
+};
+
+}  // namespace holdfast::controller

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/log.h"
+#include "core/volume_id.h"
+
+namespace holdfast::link {
+namespace {
+
+constexpr std::uint32_t kProtocol = 1;
+constexpr std::chrono::seconds kRegisterTime{10};
+// A node that lost its link is back within this, unless it is gone.
+constexpr std::chrono::seconds kReturnTime{5};
+// After a start every node that is alive is back within this: twice its longest pause.
+constexpr std::chrono::seconds kSettleTime{10};
+// A node that is away for longer has left the cluster, or somebody looks after it.
+constexpr std::chrono::minutes kMourning{10};
+
+void AddProperties(const grpc::AuthContext& context, const char* property,
+                   std::vector<std::string>& names) {
+  for (const grpc::string_ref& value : context.FindPropertyValues(property)) {
+    names.emplace_back(value.data(), value.size());
+  }
+}
+
+std::vector<std::string> NamesOf(const grpc::AuthContext& context) {
+  std::vector<std::string> names;
+  if (!context.IsPeerAuthenticated()) return names;
+  AddProperties(context, GRPC_X509_CN_PROPERTY_NAME, names);
+  AddProperties(context, GRPC_X509_SAN_PROPERTY_NAME, names);
+  return names;
+}
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Hub::LinkService::Connect(
+    grpc::CallbackServerContext* context) {
+  const std::shared_ptr<Session> session =
+      Session::Start(hub_, NamesOf(*context->auth_context()), context->peer());
+  bool stopped = false;
+  {
+    const std::lock_guard lock(hub_.mutex_);
+    hub_.sessions_.emplace(session.get(), session);
+    stopped = hub_.stopped_;
+  }
+  if (stopped) session->End(Unavailable("the controller is stopping"));
+  return session.get();
+}
+
+Hub::Hub(std::string driver_name)
+    : driver_name_(std::move(driver_name)),
+      settled_at_(std::chrono::system_clock::now() + kSettleTime) {}
+
+Hub::~Hub() { Stop(); }
+
+bool Hub::WaitUntilSettled(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, std::min(deadline, settled_at_), [this] { return stopped_; });
+  return std::chrono::system_clock::now() >= settled_at_;
+}
+
+std::vector<std::string> Hub::Missing() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> missing;
+  for (const auto& [name, since] : lost_) {
+    if (std::chrono::steady_clock::now() - since < kMourning) missing.push_back(name);
+  }
+  return missing;
+}
+
+absl::StatusOr<v1::Result> Hub::Call(const std::string& node, v1::Command command,
+                                     Deadline deadline) {
+  const std::shared_ptr<Session> session = AwaitSession(node, deadline);
+  if (session == nullptr) {
+    return Unavailable("node '{}' is not connected; its volumes can be reached when it is back",
+                       node);
+  }
+  return session->Call(std::move(command), deadline);
+}
+
+bool Hub::WaitFor(const std::string& node, Deadline deadline) {
+  return AwaitSession(node, deadline) != nullptr;
+}
+
+std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const auto limit = std::min(deadline, std::chrono::system_clock::now() + kReturnTime);
+  changed_.wait_until(lock, limit, [&] { return stopped_ || nodes_.contains(node); });
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? nullptr : found->second.session;
+}
+
+std::vector<NodeView> Hub::Nodes() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<NodeView> views;
+  for (const auto& [name, node] : nodes_) views.push_back({name, node.pools});
+  return views;
+}
+
+std::string Hub::NodeOfName(const std::string& volume_name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = node_of_name_.find(volume_name);
+  return found == node_of_name_.end() ? std::string() : found->second;
+}
+
+void Hub::CreationStarts(const std::string& volume_name, const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  node_of_name_[volume_name] = node;
+}
+
+void Hub::CreationFailed(const std::string& volume_name) {
+  const std::lock_guard lock(mutex_);
+  node_of_name_.erase(volume_name);
+}
+
+void Hub::Created(const std::string& volume_id, const std::string& volume_name) {
+  const std::lock_guard lock(mutex_);
+  name_of_id_[volume_id] = volume_name;
+}
+
+void Hub::Deleted(const std::string& volume_id) {
+  const std::lock_guard lock(mutex_);
+  const auto known = name_of_id_.find(volume_id);
+  if (known == name_of_id_.end()) return;
+  node_of_name_.erase(known->second);
+  name_of_id_.erase(known);
+}
+
+void Hub::EndSilent() {
+  std::vector<std::shared_ptr<Session>> silent;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    for (const auto& [raw, weak] : sessions_) {
+      const std::shared_ptr<Session> session = weak.lock();
+      if (session && !session->proved() && now - session->started_at() > kRegisterTime) {
+        silent.push_back(session);
+      }
+    }
+  }
+  for (const auto& session : silent) {
+    session->End(MakeStatus(absl::StatusCode::kDeadlineExceeded, "the node has not said its name"));
+  }
+}
+
+void Hub::Stop() {
+  std::vector<std::shared_ptr<Session>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    for (const auto& [raw, weak] : sessions_) {
+      if (auto session = weak.lock()) all.push_back(std::move(session));
+    }
+    changed_.notify_all();
+  }
+  for (const auto& session : all) session->End(Unavailable("the controller is stopping"));
+}
+
+absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
+  if (message.protocol() != kProtocol) {
+    return FailedPrecondition("protocol {} is not spoken here, {} is", message.protocol(), kProtocol);
+  }
+  if (message.driver() != driver_name_) {
+    return InvalidArgument("this is the controller of '{}', not of '{}'", driver_name_,
+                           message.driver());
+  }
+  RETURN_IF_ERROR(ValidateNodeId(message.node()));
+  if (std::ranges::find(session.peer_names(), message.node()) == session.peer_names().end()) {
+    return MakeStatus(
+        absl::StatusCode::kPermissionDenied,
+        fmt::format("the certificate does not name node '{}'", message.node()));
+  }
+  session.set_node(message.node());
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(RequireSamePools(message));
+  registered_.insert_or_assign(&session, message);
+  return absl::OkStatus();
+}
+
+// A second node of one name, or one whose disk is another now, would answer for volumes that it does
+// not have, and "there is none" means deleted.
+absl::Status Hub::RequireSamePools(const v1::Register& message) const {
+  for (const v1::Pool& pool : message.pools().pools()) {
+    const auto known = pool_ids_.find({message.node(), pool.name()});
+    if (known == pool_ids_.end() || known->second == pool.id()) continue;
+    return FailedPrecondition(
+        "pool '{}' of node '{}' is {}, but it was {}: two nodes of one name, or another disk? If it "
+        "is meant, restart the controller",
+        pool.name(), message.node(), pool.id(), known->second);
+  }
+  return absl::OkStatus();
+}
+
+void Hub::OnProved(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> older;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto registered = registered_.find(session.get());
+    if (registered == registered_.end()) return;  // it has ended
+    Node& node = nodes_[session->node()];
+    older = std::exchange(node.session, session);
+    node.pools = registered->second.pools();
+    lost_.erase(session->node());
+    for (const v1::Pool& pool : node.pools.pools()) {
+      pool_ids_[{session->node(), pool.name()}] = pool.id();
+    }
+    for (const v1::Volume& volume : registered->second.volumes()) {
+      node_of_name_[volume.name()] = session->node();
+      name_of_id_[volume.id()] = volume.name();
+    }
+    registered_.erase(registered);
+    changed_.notify_all();
+  }
+  LogInfo("node '{}' is connected from {}", session->node(), session->peer());
+  if (older != nullptr) {
+    LogWarning("node '{}' was connected from {}: that link is ended", older->node(), older->peer());
+    older->End(Aborted("node '{}' has connected again", older->node()));
+  }
+}
+
+void Hub::OnPools(Session& session, const v1::Pools& pools) {
+  const std::lock_guard lock(mutex_);
+  const auto node = nodes_.find(session.node());
+  if (node != nodes_.end() && node->second.session.get() == &session) node->second.pools = pools;
+}
+
+void Hub::OnEnd(Session& session, const absl::Status& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    sessions_.erase(&session);
+    registered_.erase(&session);
+    const auto node = nodes_.find(session.node());
+    if (node != nodes_.end() && node->second.session.get() == &session) {
+      nodes_.erase(node);
+      lost_[session.node()] = std::chrono::steady_clock::now();
+    }
+  }
+  LogWarning("the link to {} is over: {}",
+             session.node().empty() ? session.peer() : fmt::format("node '{}'", session.node()),
+             MessageOf(why));
+}
+
+}  // namespace holdfast::link

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's end of the link: which nodes are there, and commands to them.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "link/session.h"
+
+namespace holdfast::link {
+
+// What a connected node has said of itself.
+struct NodeView {
+  std::string name;
+  v1::Pools pools;
+};
+
+// Thread-safe. Truth stays on the nodes: what is kept here was learned from streams that are up, and
+// is learned again after a restart.
+class Hub final : public SessionOwner {
+ public:
+  explicit Hub(std::string driver_name);
+  ~Hub() override;
+
+  // To be served with credentials that ask the peer for a certificate.
+  [[nodiscard]] grpc::Service& service() { return service_; }
+
+  // The node's answer to a command; its own status is in the result. Waits for a node that is not
+  // there, but not for ever: it may be on its way back. UNAVAILABLE when it does not come, or its
+  // stream breaks; DEADLINE_EXCEEDED as Session::Call.
+  [[nodiscard]] absl::StatusOr<v1::Result> Call(const std::string& node, v1::Command command,
+                                                Deadline deadline);
+
+  [[nodiscard]] std::vector<NodeView> Nodes() const;  // connected ones, by name
+  // Waits as Call does; whether the node is connected then.
+  [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
+
+  // Waits for the time after a start in which nodes come back; false if the deadline comes first.
+  [[nodiscard]] bool WaitUntilSettled(Deadline deadline);
+  // Nodes that were connected not long ago and are not now: what they have is not known.
+  [[nodiscard]] std::vector<std::string> Missing() const;
+
+  // ---- where a volume of a name is, or may be
+  // The node that has it, or was told to make it and has not answered; empty if none is known.
+  [[nodiscard]] std::string NodeOfName(const std::string& volume_name) const;
+  // Before a creation is sent there; when it was refused; when it was made; when it was deleted.
+  void CreationStarts(const std::string& volume_name, const std::string& node);
+  void CreationFailed(const std::string& volume_name);
+  void Created(const std::string& volume_id, const std::string& volume_name);
+  void Deleted(const std::string& volume_id);
+
+  // Ends streams that do not say who they are. Call about once a second.
+  void EndSilent();
+  // Ends all streams and takes no more.
+  void Stop();
+
+  absl::Status OnRegister(Session& session, const v1::Register& message) override;
+  void OnProved(const std::shared_ptr<Session>& session) override;
+  void OnPools(Session& session, const v1::Pools& pools) override;
+  void OnEnd(Session& session, const absl::Status& why) override;
+
+ private:
+  class LinkService final : public v1::Link::CallbackService {
+   public:
+    explicit LinkService(Hub& hub) : hub_(hub) {}
+    grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Connect(
+        grpc::CallbackServerContext* context) override;
+
+   private:
+    Hub& hub_;
+  };
+  struct Node {
+    std::shared_ptr<Session> session;
+    v1::Pools pools;
+  };
+
+  absl::Status RequireSamePools(const v1::Register& message) const;  // with mutex_ held
+  std::shared_ptr<Session> AwaitSession(const std::string& node, Deadline deadline);
+
+  const std::string driver_name_;
+  const Deadline settled_at_;
+  LinkService service_{*this};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Node> nodes_;                            // proved ones; guarded by mutex_
+  std::map<const Session*, v1::Register> registered_;            // not proved yet; guarded by mutex_
+  std::map<const Session*, std::weak_ptr<Session>> sessions_;    // all; guarded by mutex_
+  std::unordered_map<std::string, std::string> node_of_name_;    // guarded by mutex_
+  std::unordered_map<std::string, std::string> name_of_id_;      // guarded by mutex_
+  // Of every node that was connected, by node and pool; guarded by mutex_
+  std::map<std::pair<std::string, std::string>, std::string> pool_ids_;
+  std::map<std::string, std::chrono::steady_clock::time_point> lost_;  // guarded by mutex_
+  bool stopped_ = false;                                         // guarded by mutex_
+};
+
+}  // namespace holdfast::link

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's end of the link: it dials the controller and does what it is told, for ever.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/status.h"
+#include "proto/link.grpc.pb.h"
+
+namespace holdfast::link {
+
+// What the link needs of this node. Called on the link's own threads, also at the same time.
+struct NodeWork {
+  std::function<v1::Register()> describe;                      // all that Register says
+  std::function<v1::Pools()> measure;                          // what OnPools is told
+  std::function<v1::Result(const v1::Command&)> carry_out;     // any number at once
+};
+
+// Thread-safe. Connects again, with growing and scattered pauses, whenever the stream breaks; a
+// command that was under way is then finished, and its result lost: the CO repeats the call, and
+// until the command has ended the node answers ABORTED.
+class NodeLink final {
+ public:
+  // More commands at once are answered UNAVAILABLE: each holds a thread.
+  static constexpr int kMaxCommands = 64;
+
+  NodeLink(std::string controller, std::shared_ptr<grpc::ChannelCredentials> credentials,
+           NodeWork work);
+  NodeLink(const NodeLink&) = delete;
+  NodeLink& operator=(const NodeLink&) = delete;
+  ~NodeLink();  // ends the stream and waits for the commands that run
+
+ private:
+  struct Wire;  // one stream and what it stands on
+
+  void Run();
+  grpc::Status Connect(bool& was_up);
+  void ReadCommands(const std::shared_ptr<Wire>& wire);
+  void StartCommand(const std::shared_ptr<Wire>& wire, const v1::Command& command);
+  void Answer(Wire& wire, const v1::Command& command);
+  void PushPools(Wire& wire);
+  bool Pause(std::chrono::milliseconds time);  // false when the link is ending
+
+  const std::string controller_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const NodeWork work_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;         // guarded by mutex_, like all below
+  int running_ = 0;             // commands, also those of a stream that is over
+  std::shared_ptr<Wire> wire_;  // that is up
+
+  std::thread thread_;
+};
+
+}  // namespace holdfast::link

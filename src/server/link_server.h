@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's end of the link as a server of its own, on TCP with TLS.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "link/credentials.h"
+#include "link/hub.h"
+
+namespace holdfast::server {
+
+// Serves until it goes; then ends every stream.
+class LinkServer final {
+ public:
+  // `address` is HOST:PORT. FAILED_PRECONDITION when a certificate is missing or the address cannot
+  // be had. The hub outlives the server.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<LinkServer>> Start(
+      const std::string& address, const link::TlsDirectory& tls, link::Hub& hub);
+  LinkServer(const LinkServer&) = delete;
+  LinkServer& operator=(const LinkServer&) = delete;
+  ~LinkServer();
+
+ private:
+  LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server);
+  void KeepHouse();
+
+  link::Hub& hub_;
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;  // guarded by mutex_
+  std::thread housekeeper_;
+};
+
+}  // namespace holdfast::server

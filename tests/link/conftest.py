@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of one controller and two nodes for each test, and the check that nothing is left."""
+
+import pytest
+
+import cluster as cluster_module
+import driver_fixtures
+from driver_fixtures import directory, new_disk  # noqa: F401
+
+
+@pytest.fixture
+def new_cluster(directory, new_disk):  # noqa: F811 (disks go after the nodes have ended)
+    """Starts clusters; afterwards each node must delete what is left and end with nothing."""
+    clusters = []
+
+    def start(*names, **pool_options):
+        authority = cluster_module.Authority(directory / "ca")
+        controller = cluster_module.Controller(
+            driver_fixtures.binary(), directory / "controller",
+            authority.issue("controller", directory / "controller-tls"))
+        nodes = {}
+        for name in names:
+            (directory / name).mkdir(exist_ok=True)
+            nodes[name] = cluster_module.Node(
+                driver_fixtures.binary(), directory / name, name, controller.port,
+                authority.issue(name, directory / f"{name}-tls"), pool_options.get(name, ""))
+        made = cluster_module.Cluster(directory, authority, controller.start(), nodes)
+        clusters.append(made)
+        for node in nodes.values():
+            node.start()
+        made.wait_for(*names)
+        return made
+
+    yield start
+    problems = [problem for made in clusters for problem in end(made)]
+    logs = [log[-6000:] for made in clusters
+            for log in (made.controller.log(), *(node.log() for node in made.nodes.values()))]
+    assert not problems, "\n".join([*problems, *logs])
+
+
+def end(made):
+    problems = []
+    for node in made.nodes.values():
+        if node.server.process.poll() is None and (problem := node.server.stop()):
+            problems.append(f"{node.name}: {problem}")
+        problems += node.leftovers()
+    if problem := made.controller.server.stop():
+        problems.append(f"controller: {problem}")
+    return problems
+
+
+@pytest.fixture
+def cluster(new_cluster):
+    return new_cluster("n1", "n2")

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that are away, controllers that start again, and two that claim one name."""
+
+import csi_client
+import driver_fixtures
+import grpc
+from cluster import Node, node_of, until
+from csi_client import refused
+from driver import MIB
+
+
+def expect_unavailable(cluster, volume):
+    """Of a volume whose node is away nothing is said but that."""
+    for method, fields in (
+            ("DeleteVolume", {}), ("ControllerGetVolume", {}),
+            ("ControllerExpandVolume", {"capacity_range": csi_client.at_least(256 * MIB)})):
+        with refused("UNAVAILABLE", "n2"):
+            cluster.call(method, volume_id=volume.volume_id, **fields)
+
+
+def test_a_node_that_is_away(cluster):
+    volume = cluster.create("pvc", ["n2"])
+    cluster.nodes["n2"].server.kill()
+    until(lambda: not cluster.is_linked("n2"), "the controller does not notice")
+    expect_unavailable(cluster, volume)
+    with refused("UNAVAILABLE", "n2"):
+        cluster.capacity("n2")
+    with refused("UNAVAILABLE", "n2"):
+        cluster.call("ListVolumes")
+    # A repeated creation is not made elsewhere, a new one is.
+    with refused("UNAVAILABLE", "n2"):
+        cluster.create("pvc")
+    other = cluster.create("other", ["n1", "n2"], preferred=["n2"])
+    assert node_of(other) == "n1"
+    # The CO that has chosen this node chooses again, once nothing can be half made there.
+    until(lambda: code_of_creation(cluster) == "RESOURCE_EXHAUSTED", "the CO is not sent elsewhere")
+    cluster.nodes["n2"].start()
+    cluster.wait_for("n2")
+    assert cluster.create("pvc").volume_id == volume.volume_id
+    for made in (volume, other):
+        cluster.call("DeleteVolume", volume_id=made.volume_id)
+
+
+def code_of_creation(cluster):
+    try:
+        cluster.create("for n2 alone", ["n2"])
+    except grpc.RpcError as error:
+        return csi_client.code_of(error)
+    return "OK"
+
+
+def test_calls_wait_for_nodes_after_the_controller_started_again(cluster):
+    volume = cluster.create("pvc", ["n2"])
+    cluster.controller.server.kill()
+    cluster.controller.start()
+    # At once: no node is back yet.
+    got = cluster.call("ControllerGetVolume", volume_id=volume.volume_id)
+    assert got.volume.volume_id == volume.volume_id
+    assert [entry.volume.volume_id for entry in cluster.call("ListVolumes").entries] == [
+        volume.volume_id]
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)
+
+
+def test_pods_do_not_notice_a_controller_that_is_away(cluster):
+    volume = cluster.create("pvc", ["n1"])
+    cluster.controller.server.kill()
+    node = cluster.nodes["n1"]
+    staging = node.directory / "staging"
+    staging.mkdir()
+    capability = csi_client.capability("mount", "ext4")
+    node.call("NodeStageVolume", volume_id=volume.volume_id, staging_target_path=str(staging),
+              volume_capability=capability)
+    node.call("NodeUnstageVolume", volume_id=volume.volume_id, staging_target_path=str(staging))
+    cluster.controller.start()
+    cluster.wait_for("n1", "n2")
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)
+
+
+def test_a_node_that_connects_again_takes_the_place_of_its_old_stream(cluster):
+    """As after a half-open connection: the controller still holds the old stream."""
+    volume = cluster.create("pvc", ["n1"])
+    cluster.nodes["n1"].server.process.send_signal(19)
+    try:
+        cluster.nodes["n1"].server.kill()
+    finally:
+        cluster.nodes["n1"].start()
+    cluster.wait_for("n1")
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)
+
+
+def test_another_machine_with_the_name_of_a_node_is_refused(cluster, directory):
+    """It would answer "there is no such volume", which a CO takes for deleted."""
+    volume = cluster.create("pvc", ["n1"])
+    (directory / "impostor").mkdir()
+    impostor = Node(driver_fixtures.binary(), directory / "impostor", "n1", cluster.controller.port,
+                    directory / "n1-tls").start()
+    until(lambda: "two nodes of one name" in impostor.log(), "the impostor is not refused")
+    assert cluster.is_linked("n1")
+    got = cluster.call("ControllerGetVolume", volume_id=volume.volume_id)
+    assert got.volume.volume_id == volume.volume_id
+    # Also while the true one is away.
+    cluster.nodes["n1"].server.kill()
+    with refused("UNAVAILABLE", "n1"):
+        cluster.call("DeleteVolume", volume_id=volume.volume_id)
+    assert impostor.server.stop() is None
+    cluster.nodes["n1"].start()
+    cluster.wait_for("n1")
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller and nodes that are linked, and the certificates that tell who they are."""
+
+import dataclasses
+import pathlib
+import socket
+import subprocess
+import time
+
+import csi_client
+import csi_pb2
+import driver
+import serve
+
+TOPOLOGY_KEY = "topology.csi.holdfast.dev/node"
+LINK_SECONDS = 20
+KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+
+
+class Authority:
+    """A certificate authority in a directory of its own."""
+
+    def __init__(self, directory, name="link-ca"):
+        self.directory = directory
+        directory.mkdir(parents=True)
+        openssl("req", "-x509", *KEY, "-keyout", directory / "ca.key", "-out", self.certificate,
+                "-days", 2, "-subj", f"/CN={name}")
+
+    @property
+    def certificate(self):
+        return self.directory / "ca.crt"
+
+    def issue(self, name, into, days=2, trust=None):
+        """Writes tls.crt, tls.key and ca.crt for `name` into the directory, as a Secret has them."""
+        into.mkdir(parents=True, exist_ok=True)
+        request = self.directory / f"{name}.csr"
+        extensions = self.directory / f"{name}.ext"
+        extensions.write_text(f"subjectAltName=DNS:{name},DNS:localhost\n")
+        openssl("req", *KEY, "-keyout", into / "tls.key.new", "-out", request, "-subj",
+                f"/CN={name}")
+        openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey",
+                self.directory / "ca.key", "-CAcreateserial", "-days", days, "-extfile", extensions,
+                "-out", into / "tls.crt.new")
+        (into / "ca.crt.new").write_text((trust or self.certificate).read_text())
+        for file in ("tls.key", "tls.crt", "ca.crt"):
+            (into / f"{file}.new").rename(into / file)
+        return into
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Controller:
+    """The process without pools that nodes dial."""
+
+    def __init__(self, binary, directory, tls):
+        directory.mkdir()
+        self.port = free_port()
+        self.directory = directory
+        self.server = serve.Server(binary, directory, [], "controller", "controller",
+                                   [f"--link-listen=127.0.0.1:{self.port}", f"--link-tls={tls}"])
+        self.client = csi_client.Client(self.server.socket)
+
+    def start(self):
+        assert self.server.start() is None, self.log()
+        return self
+
+    def call(self, method, **fields):
+        return self.client.call(method, **fields)
+
+    def log(self):
+        return (self.directory / serve.LOG).read_text(errors="replace")
+
+
+class Node(driver.Driver):
+    """A process with a pool and the Node service, which dials the controller."""
+
+    def __init__(self, binary, directory, name, port, tls, pool_options=""):
+        super().__init__(binary, directory, pool_options)
+        self.name = name
+        self.server = serve.Server(
+            binary, directory, [f"default=file:{self.pool}{pool_options}"], name, "node",
+            [f"--link-controller=localhost:{port}", f"--link-tls={tls}"])
+
+
+@dataclasses.dataclass
+class Cluster:
+    directory: pathlib.Path
+    authority: Authority
+    controller: Controller
+    nodes: dict
+
+    def call(self, method, **fields):
+        return self.controller.call(method, **fields)
+
+    def create(self, name, nodes=(), size=driver.SIZES["ext4"], access="mount", filesystem="ext4",
+               provisioning="thin", preferred=(), timeout=csi_client.CALL_SECONDS):
+        capability = csi_client.capability(access, "" if access == "block" else filesystem)
+        fields = {}
+        if nodes or preferred:
+            fields["accessibility_requirements"] = csi_pb2.TopologyRequirement(
+                requisite=[segment(node) for node in nodes],
+                preferred=[segment(node) for node in preferred])
+        return self.call("CreateVolume", name=name, capacity_range=csi_client.at_least(size),
+                         volume_capabilities=[capability],
+                         parameters={"provisioning": provisioning}, timeout=timeout,
+                         **fields).volume
+
+    def capacity(self, node=None, provisioning="thin"):
+        where = {"accessible_topology": segment(node)} if node else {}
+        return self.call("GetCapacity", parameters={"provisioning": provisioning}, **where)
+
+    def wait_for(self, *nodes):
+        """Waits until the controller answers for each of the nodes."""
+        for node in nodes:
+            until(lambda: self.is_linked(node), f"node {node} is not linked")
+
+    def is_linked(self, node):
+        try:
+            return self.capacity(node) is not None
+        except csi_client.grpc.RpcError as error:
+            assert csi_client.code_of(error) == "UNAVAILABLE", error
+            return False
+
+
+def segment(node):
+    return csi_pb2.Topology(segments={TOPOLOGY_KEY: node})
+
+
+def node_of(volume):
+    return volume.accessible_topology[0].segments[TOPOLOGY_KEY]
+
+
+def until(condition, problem, seconds=LINK_SECONDS):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, problem
+        time.sleep(0.01)
