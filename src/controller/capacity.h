@@ -11,7 +11,7 @@
 namespace holdfast::controller {
 
 struct CapacityQuestion {
-  bool possible = true;    // false: no pool makes volumes of that kind
+  bool possible = true;  // false: no pool makes volumes of that kind
   ClassParameters parameters;
   bool block = false;
   std::string filesystem;  // empty: the pool's default

@@ -29,8 +29,7 @@ grpc::Status Dispatch(Service& service, const link::v1::Command& command,
       return service.ControllerGetVolume(kNoContext, &command.get_volume(),
                                          result.mutable_get_volume());
     case Command::kValidateVolumeCapabilities:
-      return service.ValidateVolumeCapabilities(kNoContext,
-                                                &command.validate_volume_capabilities(),
+      return service.ValidateVolumeCapabilities(kNoContext, &command.validate_volume_capabilities(),
                                                 result.mutable_validate_volume_capabilities());
     case Command::kListVolumes:
       return service.ListVolumes(kNoContext, &command.list_volumes(),

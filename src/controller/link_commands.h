@@ -18,7 +18,6 @@ namespace holdfast::controller {
 
 // What it says of itself when it connects.
 [[nodiscard]] link::v1::Register DescribeNode(const std::string& driver_name,
-                                              const std::string& node_id,
-                                              const pool::Pools& pools);
+                                              const std::string& node_id, const pool::Pools& pools);
 
 }  // namespace holdfast::controller

@@ -48,8 +48,7 @@ Candidates Place(const csi::v1::TopologyRequirement& requirement,
   std::map<std::string, Bytes> room_of;  // connected nodes; -1: no such pool
   for (const link::NodeView& node : nodes) {
     const link::v1::Pool* const pool = FindPool(node, wanted.pool);
-    room_of[node.name] =
-        pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume();
+    room_of[node.name] = pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume();
   }
   const bool free_choice = requirement.preferred().empty() && requirement.requisite().empty();
   std::vector<std::string> allowed = AllowedNodes(requirement, driver_name);

@@ -63,8 +63,10 @@ absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::D
     made = CreateOn(known, request, deadline, response);
     if (!absl::IsResourceExhausted(made)) return made;
   }
-  const Candidates candidates = Place(request.accessibility_requirements(), env_.hub.Nodes(),
-                                      env_.driver_name, wanted);
+  const Candidates candidates = AwaitPlace(request.accessibility_requirements(), wanted, deadline);
+  if (candidates.fitting.empty() && candidates.unfitting.empty() && !env_.hub.IsSettled()) {
+    return Unavailable("the controller has just started and waits for its nodes; try again");
+  }
   for (const std::string& node : candidates.fitting) {
     made = CreateOn(node, request, deadline, response);
     if (!absl::IsResourceExhausted(made)) return made;
@@ -76,14 +78,25 @@ absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::D
     made = CreateOn(candidates.absent.front(), request, deadline, response);
     if (!absl::IsUnavailable(made)) return made;
     // Told no creation of that name, as far as is known: not long after a start it is not.
-    const bool untold = env_.hub.NodeOfName(request.name()).empty() &&
-                        env_.hub.WaitUntilSettled(std::chrono::system_clock::now());
+    const bool untold = env_.hub.NodeOfName(request.name()).empty() && env_.hub.IsSettled();
     return untold ? NoPlace(candidates, wanted) : made;
   }
   if (!candidates.absent.empty()) {
     return WithCode(NoPlace(candidates, wanted), absl::StatusCode::kUnavailable);
   }
   return NoPlace(candidates, wanted);
+}
+
+// After a start the nodes are on their way: what does not fit now may fit in a moment.
+Candidates Router::AwaitPlace(const csi::v1::TopologyRequirement& requirement, const Wanted& wanted,
+                              link::Deadline deadline) {
+  while (true) {
+    const std::vector<link::NodeView> nodes = env_.hub.Nodes();
+    Candidates candidates = Place(requirement, nodes, env_.driver_name, wanted);
+    const bool all_here = candidates.absent.empty() && !candidates.unfitting.empty();
+    if (!candidates.fitting.empty() || all_here || env_.hub.IsSettled()) return candidates;
+    if (!env_.hub.WaitForMoreThan(nodes.size(), deadline)) return candidates;
+  }
 }
 
 absl::Status Router::CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
@@ -134,7 +147,8 @@ absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Dead
   }
   const std::vector<std::string> missing = env_.hub.Missing();
   if (!missing.empty()) {
-    return Unavailable("node '{}' is not connected: its volumes are not known now", missing.front());
+    return Unavailable("node '{}' is not connected: its volumes are not known now",
+                       missing.front());
   }
   const std::string first = token.substr(0, token.empty() ? 0 : bar);
   for (const link::NodeView& node : env_.hub.Nodes()) {
@@ -219,8 +233,8 @@ grpc::Status Router::ValidateVolumeCapabilities(
         link::v1::Command command;
         *command.mutable_validate_volume_capabilities() = *request;
         command.mutable_validate_volume_capabilities()->clear_secrets();
-        ASSIGN_OR_RETURN(link::v1::Result result, AskOwner(request->volume_id(), std::move(command),
-                                                           DeadlineOf(*context)));
+        ASSIGN_OR_RETURN(link::v1::Result result,
+                         AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
         *response = std::move(*result.mutable_validate_volume_capabilities());
         return absl::OkStatus();
       });
@@ -251,18 +265,17 @@ grpc::Status Router::ControllerGetCapabilities(
 grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
                                             const csi::v1::ControllerExpandVolumeRequest* request,
                                             csi::v1::ControllerExpandVolumeResponse* response) {
-  return env_.calls.Run(
-      {"ControllerExpandVolume", request->volume_id()}, [&]() -> absl::Status {
-        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-        if (!request->has_capacity_range()) return InvalidArgument("capacity_range is missing");
-        link::v1::Command command;
-        *command.mutable_expand_volume() = *request;
-        command.mutable_expand_volume()->clear_secrets();
-        ASSIGN_OR_RETURN(link::v1::Result result, AskOwner(request->volume_id(), std::move(command),
-                                                           DeadlineOf(*context)));
-        *response = std::move(*result.mutable_expand_volume());
-        return absl::OkStatus();
-      });
+  return env_.calls.Run({"ControllerExpandVolume", request->volume_id()}, [&]() -> absl::Status {
+    RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
+    if (!request->has_capacity_range()) return InvalidArgument("capacity_range is missing");
+    link::v1::Command command;
+    *command.mutable_expand_volume() = *request;
+    command.mutable_expand_volume()->clear_secrets();
+    ASSIGN_OR_RETURN(link::v1::Result result,
+                     AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
+    *response = std::move(*result.mutable_expand_volume());
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
@@ -273,8 +286,8 @@ grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
         RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
         link::v1::Command command;
         *command.mutable_get_volume() = *request;
-        ASSIGN_OR_RETURN(link::v1::Result result, AskOwner(request->volume_id(), std::move(command),
-                                                           DeadlineOf(*context)));
+        ASSIGN_OR_RETURN(link::v1::Result result,
+                         AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
         *response = std::move(*result.mutable_get_volume());
         return absl::OkStatus();
       });

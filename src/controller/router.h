@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// csi.v1.Controller for a controller without pools: every call goes to the node that owns the bytes.
+// csi.v1.Controller for a controller without pools: every call goes to the node that owns the
+// bytes.
 #pragma once
 
 #include <string>
 
+#include "controller/placement.h"
 #include "core/key_lock.h"
 #include "link/hub.h"
 #include "proto/csi.grpc.pb.h"
@@ -12,9 +14,9 @@
 namespace holdfast::controller {
 
 // Thread-safe. Answers as controller::Service does on the node, and adds where a volume is made
-// (Place) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and never OK;
-// for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again. GetCapacity
-// is answered from what the nodes have said; the rest is asked of them.
+// (Place) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and never
+// OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
+// GetCapacity is answered from what the nodes have said; the rest is asked of them.
 class Router final : public csi::v1::Controller::Service {
  public:
   struct Environment {
@@ -51,6 +53,8 @@ class Router final : public csi::v1::Controller::Service {
  private:
   absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
                       csi::v1::CreateVolumeResponse& response);
+  Candidates AwaitPlace(const csi::v1::TopologyRequirement& requirement, const Wanted& wanted,
+                        link::Deadline deadline);
   absl::Status CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
                         link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
@@ -62,8 +66,8 @@ class Router final : public csi::v1::Controller::Service {
   absl::StatusOr<link::v1::Result> Ask(const std::string& node, link::v1::Command command,
                                        link::Deadline deadline);
   // The same, to the node that owns the volume. NOT_FOUND if no such id was ever made.
-  absl::StatusOr<link::v1::Result> AskOwner(const std::string& volume_id,
-                                            link::v1::Command command, link::Deadline deadline);
+  absl::StatusOr<link::v1::Result> AskOwner(const std::string& volume_id, link::v1::Command command,
+                                            link::Deadline deadline);
 
   const Environment env_;
 };

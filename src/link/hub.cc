@@ -59,7 +59,15 @@ Hub::~Hub() { Stop(); }
 bool Hub::WaitUntilSettled(Deadline deadline) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, std::min(deadline, settled_at_), [this] { return stopped_; });
-  return std::chrono::system_clock::now() >= settled_at_;
+  return IsSettled();
+}
+
+bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const auto limit =
+      std::min({deadline, settled_at_, std::chrono::system_clock::now() + kReturnTime});
+  changed_.wait_until(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
+  return nodes_.size() > nodes;
 }
 
 std::vector<std::string> Hub::Missing() const {
@@ -161,7 +169,8 @@ void Hub::Stop() {
 
 absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   if (message.protocol() != kProtocol) {
-    return FailedPrecondition("protocol {} is not spoken here, {} is", message.protocol(), kProtocol);
+    return FailedPrecondition("protocol {} is not spoken here, {} is", message.protocol(),
+                              kProtocol);
   }
   if (message.driver() != driver_name_) {
     return InvalidArgument("this is the controller of '{}', not of '{}'", driver_name_,
@@ -169,9 +178,8 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   }
   RETURN_IF_ERROR(ValidateNodeId(message.node()));
   if (std::ranges::find(session.peer_names(), message.node()) == session.peer_names().end()) {
-    return MakeStatus(
-        absl::StatusCode::kPermissionDenied,
-        fmt::format("the certificate does not name node '{}'", message.node()));
+    return MakeStatus(absl::StatusCode::kPermissionDenied,
+                      fmt::format("the certificate does not name node '{}'", message.node()));
   }
   session.set_node(message.node());
   const std::lock_guard lock(mutex_);
@@ -180,14 +188,15 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   return absl::OkStatus();
 }
 
-// A second node of one name, or one whose disk is another now, would answer for volumes that it does
-// not have, and "there is none" means deleted.
+// A second node of one name, or one whose disk is another now, would answer for volumes that it
+// does not have, and "there is none" means deleted.
 absl::Status Hub::RequireSamePools(const v1::Register& message) const {
   for (const v1::Pool& pool : message.pools().pools()) {
     const auto known = pool_ids_.find({message.node(), pool.name()});
     if (known == pool_ids_.end() || known->second == pool.id()) continue;
     return FailedPrecondition(
-        "pool '{}' of node '{}' is {}, but it was {}: two nodes of one name, or another disk? If it "
+        "pool '{}' of node '{}' is {}, but it was {}: two nodes of one name, or another disk? If "
+        "it "
         "is meant, restart the controller",
         pool.name(), message.node(), pool.id(), known->second);
   }

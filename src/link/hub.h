@@ -20,8 +20,8 @@ struct NodeView {
   v1::Pools pools;
 };
 
-// Thread-safe. Truth stays on the nodes: what is kept here was learned from streams that are up, and
-// is learned again after a restart.
+// Thread-safe. Truth stays on the nodes: what is kept here was learned from streams that are up,
+// and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:
   explicit Hub(std::string driver_name);
@@ -40,8 +40,13 @@ class Hub final : public SessionOwner {
   // Waits as Call does; whether the node is connected then.
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
 
-  // Waits for the time after a start in which nodes come back; false if the deadline comes first.
+  // The time after a start in which nodes come back. False while it runs.
+  [[nodiscard]] bool IsSettled() const { return std::chrono::system_clock::now() >= settled_at_; }
+  // Waits for its end; false if the deadline comes first.
   [[nodiscard]] bool WaitUntilSettled(Deadline deadline);
+  // Waits within that time until more nodes are connected than `nodes`, or no longer than a call
+  // may wait for one; false if none came.
+  [[nodiscard]] bool WaitForMoreThan(std::size_t nodes, Deadline deadline);
   // Nodes that were connected not long ago and are not now: what they have is not known.
   [[nodiscard]] std::vector<std::string> Missing() const;
 
@@ -88,15 +93,15 @@ class Hub final : public SessionOwner {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, Node> nodes_;                            // proved ones; guarded by mutex_
-  std::map<const Session*, v1::Register> registered_;            // not proved yet; guarded by mutex_
-  std::map<const Session*, std::weak_ptr<Session>> sessions_;    // all; guarded by mutex_
-  std::unordered_map<std::string, std::string> node_of_name_;    // guarded by mutex_
-  std::unordered_map<std::string, std::string> name_of_id_;      // guarded by mutex_
+  std::map<std::string, Node> nodes_;                          // proved ones; guarded by mutex_
+  std::map<const Session*, v1::Register> registered_;          // not proved yet; guarded by mutex_
+  std::map<const Session*, std::weak_ptr<Session>> sessions_;  // all; guarded by mutex_
+  std::unordered_map<std::string, std::string> node_of_name_;  // guarded by mutex_
+  std::unordered_map<std::string, std::string> name_of_id_;    // guarded by mutex_
   // Of every node that was connected, by node and pool; guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::string> pool_ids_;
   std::map<std::string, std::chrono::steady_clock::time_point> lost_;  // guarded by mutex_
-  bool stopped_ = false;                                         // guarded by mutex_
+  bool stopped_ = false;                                               // guarded by mutex_
 };
 
 }  // namespace holdfast::link

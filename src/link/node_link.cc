@@ -34,8 +34,8 @@ grpc::ChannelArguments Arguments() {
 // Between half of it and all: thousands of nodes must not come back at one moment.
 milliseconds Scatter(milliseconds pause) {
   static thread_local std::minstd_rand random(std::random_device{}());
-  return milliseconds(std::uniform_int_distribution<std::int64_t>(pause.count() / 2,
-                                                                  pause.count())(random));
+  return milliseconds(
+      std::uniform_int_distribution<std::int64_t>(pause.count() / 2, pause.count())(random));
 }
 
 bool ChangesSpace(const v1::Command& command) {

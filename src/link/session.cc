@@ -117,7 +117,8 @@ absl::Status Session::HandleRegister(const v1::Register& message) {
 }
 
 absl::Status Session::HandleProof(const v1::Proof& proof) {
-  if (proof.nonce() != nonce_) return MakeStatus(absl::StatusCode::kUnauthenticated, "the challenge was not answered");
+  if (proof.nonce() != nonce_)
+    return MakeStatus(absl::StatusCode::kUnauthenticated, "the challenge was not answered");
   {
     const std::lock_guard lock(mutex_);
     stage_ = Stage::kProved;

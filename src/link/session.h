@@ -90,8 +90,8 @@ class Session final : public grpc::ServerBidiReactor<v1::FromNode, v1::ToNode> {
   std::shared_ptr<Session> self_;
 
   mutable std::mutex mutex_;
-  Stage stage_ = Stage::kNew;        // guarded by mutex_, like all below
-  bool ended_ = false;               // no more reads or writes may be started
+  Stage stage_ = Stage::kNew;  // guarded by mutex_, like all below
+  bool ended_ = false;         // no more reads or writes may be started
   bool writing_ = false;
   std::deque<v1::ToNode> outgoing_;  // the front is gRPC's while a write is under way
   std::uint64_t next_id_ = 1;

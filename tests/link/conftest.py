@@ -5,6 +5,7 @@ import pytest
 
 import cluster as cluster_module
 import driver_fixtures
+import link_files
 from driver_fixtures import directory, new_disk  # noqa: F401
 
 
@@ -14,7 +15,7 @@ def new_cluster(directory, new_disk):  # noqa: F811 (disks go after the nodes ha
     clusters = []
 
     def start(*names, **pool_options):
-        authority = cluster_module.Authority(directory / "ca")
+        authority = link_files.Authority(directory / "ca")
         controller = cluster_module.Controller(
             driver_fixtures.binary(), directory / "controller",
             authority.issue("controller", directory / "controller-tls"))

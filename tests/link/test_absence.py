@@ -61,6 +61,14 @@ def test_calls_wait_for_nodes_after_the_controller_started_again(cluster):
     cluster.call("DeleteVolume", volume_id=volume.volume_id)
 
 
+def test_a_creation_waits_for_nodes_too(cluster):
+    cluster.controller.server.kill()
+    cluster.controller.start()
+    for name, nodes in (("anywhere", ()), ("chosen", ["n1"])):
+        volume = cluster.create(name, nodes)
+        cluster.call("DeleteVolume", volume_id=volume.volume_id)
+
+
 def test_pods_do_not_notice_a_controller_that_is_away(cluster):
     volume = cluster.create("pvc", ["n1"])
     cluster.controller.server.kill()

@@ -8,8 +8,9 @@ import ssl
 
 import driver_fixtures
 import pytest
-from cluster import Authority, Node, until
+from cluster import Node, until
 from driver import Driver
+from link_files import Authority
 
 
 @pytest.fixture

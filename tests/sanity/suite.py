@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of csi-sanity against a server."""
+"""One run of csi-sanity against a server, or against a node and a controller."""
 
 import os
 import select
@@ -14,10 +14,11 @@ GRACE_SECONDS = 60  # for csi-sanity to report after its own time-out
 LOG = "csi-sanity.log"
 
 
-def command(csi_sanity, directory, server, access, provisioning):
+def command(csi_sanity, directory, servers, access, provisioning):
     parameters = directory / "parameters.yaml"
     parameters.write_text(f"provisioning: {provisioning}\n")
-    return [csi_sanity, f"-csi.endpoint=unix://{server.socket}",
+    return [csi_sanity, f"-csi.endpoint=unix://{servers[0].socket}",
+            f"-csi.controllerendpoint=unix://{servers[-1].socket}",
             f"-csi.mountdir={directory}/target", f"-csi.stagingdir={directory}/staging",
             f"-csi.testvolumesize={VOLUME_BYTES}", f"-csi.testvolumeexpandsize={EXPANDED_BYTES}",
             f"-csi.testvolumeaccesstype={access}", f"-csi.testvolumeparameters={parameters}",
@@ -25,9 +26,10 @@ def command(csi_sanity, directory, server, access, provisioning):
             f"-ginkgo.junit-report={directory}/junit.xml"]
 
 
-def wait(tests, server):
-    """Waits until csi-sanity ends or the server dies, since each spec would then wait for it."""
-    watched = [os.pidfd_open(tests.pid), os.pidfd_open(server.process.pid)]
+def wait(tests, servers):
+    """Waits until csi-sanity ends or a server dies, since each spec would then wait for it."""
+    watched = [os.pidfd_open(process.pid)
+               for process in (tests, *(server.process for server in servers))]
     try:
         ended, _, _ = select.select(watched, [], [], SUITE_SECONDS + GRACE_SECONDS)
     finally:
@@ -35,17 +37,17 @@ def wait(tests, server):
             os.close(descriptor)
     if watched[0] in ended:
         return None
-    return "the server died during the run" if ended else "csi-sanity hangs"
+    return "a server died during the run" if ended else "csi-sanity hangs"
 
 
-def run(csi_sanity, directory, server, access, provisioning, verbose):
+def run(csi_sanity, directory, servers, access, provisioning, verbose):
     """Returns the specs that ran and a problem with the run as such, or None."""
     with open(directory / LOG, "wb") as log:
-        tests = subprocess.Popen(command(csi_sanity, directory, server, access, provisioning),
+        tests = subprocess.Popen(command(csi_sanity, directory, servers, access, provisioning),
                                  stdin=subprocess.DEVNULL, stdout=None if verbose else log,
                                  stderr=subprocess.STDOUT, cwd=directory)
     try:
-        problem = wait(tests, server)
+        problem = wait(tests, servers)
     finally:
         if tests.poll() is None:
             tests.kill()
