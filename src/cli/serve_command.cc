@@ -34,6 +34,7 @@ struct Flags {
   std::int64_t max_volumes = -1;
   std::vector<std::string> pools;
   std::vector<std::string> moved_pools;
+  std::string kubelet_registration_dir;
   std::string link_listen;
   std::string link_controller;
   std::string link_tls;
@@ -58,6 +59,7 @@ absl::StatusOr<Config> BuildConfig(const Flags& flags) {
   Override(config.node_id, flags.node_id);
   Override(config.state_dir, flags.state_dir);
   Override(config.driver_name, flags.driver_name);
+  Override(config.kubelet_registration_dir, flags.kubelet_registration_dir);
   Override(config.link_listen, flags.link_listen);
   Override(config.link_controller, flags.link_controller);
   Override(config.link_tls, flags.link_tls);
@@ -114,6 +116,9 @@ void AddServeCommand(CLI::App& app, Action& run) {
   serve.add_option("--driver-name", flags->driver_name, "CSI name (default csi.holdfast.dev)");
   serve.add_option("--max-volumes", flags->max_volumes,
                    "Volumes this node takes, for the scheduler; 0: no limit (default)");
+  serve.add_option("--kubelet-registration-dir", flags->kubelet_registration_dir,
+                   "kubelet's plugins_registry: the node registers itself there, without "
+                   "node-driver-registrar");
   serve.add_option("--link-listen", flags->link_listen,
                    "HOST:PORT on which a controller takes nodes; it has no pools then");
   serve.add_option("--link-controller", flags->link_controller,

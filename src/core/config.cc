@@ -60,6 +60,8 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
     config.state_dir = text;
   } else if (key == "driverName") {
     config.driver_name = text;
+  } else if (key == "kubeletRegistrationDir") {
+    config.kubelet_registration_dir = text;
   } else if (key == "linkListen") {
     config.link_listen = text;
   } else if (key == "linkController") {
@@ -69,7 +71,7 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
   } else {
     return InvalidArgument(
         "unknown setting (known: role, endpoint, nodeId, stateDir, driverName, maxVolumes, "
-        "logLevel, linkListen, linkController, linkTls, pools)");
+        "logLevel, kubeletRegistrationDir, linkListen, linkController, linkTls, pools)");
   }
   return absl::OkStatus();
 }
@@ -157,6 +159,10 @@ absl::Status ValidateConfig(const Config& config) {
     return InvalidArgument("state directory '{}' must be an absolute path", config.state_dir);
   }
   if (config.max_volumes < 0) return InvalidArgument("maxVolumes must not be negative");
+  if (!config.kubelet_registration_dir.empty() && config.role == Role::kController) {
+    return InvalidArgument(
+        "kubeletRegistrationDir is for a node: a controller has no Node service");
+  }
   RETURN_IF_ERROR(ValidateLink(config));
   const bool through_nodes = !config.link_listen.empty();
   if (through_nodes != config.pools.empty()) {

@@ -24,6 +24,8 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
   std::vector<PoolConfig> pools;
+  // kubelet's plugins_registry, for a node that registers itself; empty: another does that.
+  std::string kubelet_registration_dir;
   // The link between nodes and controller; empty: there is none.
   std::string link_listen;      // role controller: HOST:PORT to take nodes on
   std::string link_controller;  // role node: HOST:PORT of the controller

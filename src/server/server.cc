@@ -25,6 +25,7 @@
 #include "os/startup_pages.h"
 #include "pool/file_pool.h"
 #include "server/admin_service.h"
+#include "server/kubelet_registration.h"
 #include "server/link_server.h"
 #include "server/socket.h"
 
@@ -192,9 +193,15 @@ absl::Status Serve(const Config& config) {
     node_link = DialController(config, parts, services.controller);
   }
   LogInfo("ready");
+  std::unique_ptr<KubeletRegistration> registration;
+  if (!config.kubelet_registration_dir.empty()) {
+    ASSIGN_OR_RETURN(registration, KubeletRegistration::Start(config.kubelet_registration_dir,
+                                                              config.driver_name, socket_path));
+  }
   os::RetireIdleLoops();  // those that a killed process left
   os::ReleaseStartupPages();
   LogInfo("signal {}: finishing what is running", signals.Wait());
+  registration.reset();
   node_link.reset();
   parts.calls.Drain(kDrainTime);
   // A peer that is connected and silent would keep gRPC waiting for a ping of its own.

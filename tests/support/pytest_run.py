@@ -15,7 +15,7 @@ import mount_namespace
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FAIL, CANNOT_RUN = 1, 77
-PROTOCOLS = ("csi.proto", "admin.proto")
+PROTOCOLS = ("csi.proto", "admin.proto", "pluginregistration.proto")
 
 
 def arguments(description):

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Telling kubelet that the driver is there, as node-driver-registrar does for others.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+#include "proto/pluginregistration.grpc.pb.h"
+
+namespace holdfast::server {
+
+// The socket `<directory>/<driver>-reg.sock`, which kubelet watches for (plugin registration v1).
+// While it is there kubelet has the driver in its node's list; with this object it goes. Kubelet's
+// answer is logged: without it no pod with a volume starts on the node.
+class KubeletRegistration final {
+ public:
+  // `csi_socket` must have the same path for kubelet as for us. FAILED_PRECONDITION when the
+  // directory is not there or somebody answers on the socket.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<KubeletRegistration>> Start(
+      const std::string& directory, const std::string& driver_name, const std::string& csi_socket);
+  KubeletRegistration(const KubeletRegistration&) = delete;
+  KubeletRegistration& operator=(const KubeletRegistration&) = delete;
+  ~KubeletRegistration();
+
+ private:
+  class RegistrationService final : public pluginregistration::Registration::Service {
+   public:
+    RegistrationService(std::string driver_name, std::string csi_socket)
+        : driver_name_(std::move(driver_name)), csi_socket_(std::move(csi_socket)) {}
+    grpc::Status GetInfo(grpc::ServerContext* context,
+                         const pluginregistration::InfoRequest* request,
+                         pluginregistration::PluginInfo* response) override;
+    grpc::Status NotifyRegistrationStatus(
+        grpc::ServerContext* context, const pluginregistration::RegistrationStatus* request,
+        pluginregistration::RegistrationStatusResponse* response) override;
+
+   private:
+    const std::string driver_name_;
+    const std::string csi_socket_;
+  };
+
+  KubeletRegistration(std::string driver_name, std::string csi_socket)
+      : service_(std::move(driver_name), std::move(csi_socket)) {}
+
+  RegistrationService service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace holdfast::server
