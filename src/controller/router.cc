@@ -57,15 +57,17 @@ absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::D
   ASSIGN_OR_RETURN(const Wanted wanted, ParseWanted(request));
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.name(), "CreateVolume"));
   // Made before, or perhaps made by a call that was not answered.
+  std::string known = env_.hub.NodeOfName(request.name());
+  Candidates candidates;
+  if (known.empty()) {
+    ASSIGN_OR_RETURN(candidates, AwaitPlace(request, wanted, deadline));
+    known = env_.hub.NodeOfName(request.name());
+  }
   absl::Status made;
-  const std::string known = env_.hub.NodeOfName(request.name());
   if (!known.empty()) {
     made = CreateOn(known, request, deadline, response);
     if (!absl::IsResourceExhausted(made)) return made;
-  }
-  const Candidates candidates = AwaitPlace(request.accessibility_requirements(), wanted, deadline);
-  if (candidates.fitting.empty() && candidates.unfitting.empty() && !env_.hub.IsSettled()) {
-    return Unavailable("the controller has just started and waits for its nodes; try again");
+    ASSIGN_OR_RETURN(candidates, AwaitPlace(request, wanted, deadline));
   }
   for (const std::string& node : candidates.fitting) {
     made = CreateOn(node, request, deadline, response);
@@ -87,15 +89,24 @@ absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::D
   return NoPlace(candidates, wanted);
 }
 
-// After a start the nodes are on their way: what does not fit now may fit in a moment.
-Candidates Router::AwaitPlace(const csi::v1::TopologyRequirement& requirement, const Wanted& wanted,
-                              link::Deadline deadline) {
+// After a start the nodes are on their way back, and with them the knowledge which of them was told
+// to make this volume before. Where only one may have it, that one is waited for; else all of them.
+absl::StatusOr<Candidates> Router::AwaitPlace(const csi::v1::CreateVolumeRequest& request,
+                                              const Wanted& wanted, link::Deadline deadline) {
   while (true) {
     const std::vector<link::NodeView> nodes = env_.hub.Nodes();
-    Candidates candidates = Place(requirement, nodes, env_.driver_name, wanted);
-    const bool all_here = candidates.absent.empty() && !candidates.unfitting.empty();
-    if (!candidates.fitting.empty() || all_here || env_.hub.IsSettled()) return candidates;
-    if (!env_.hub.WaitForMoreThan(nodes.size(), deadline)) return candidates;
+    const bool settled = env_.hub.IsSettled();
+    Candidates candidates =
+        Place(request.accessibility_requirements(), nodes, env_.driver_name, wanted);
+    const std::size_t here = candidates.fitting.size() + candidates.unfitting.size();
+    const bool one =
+        request.has_accessibility_requirements() && here + candidates.absent.size() == 1;
+    if (settled || (one && here == 1)) return candidates;
+    const bool news = one ? env_.hub.WaitForMoreThan(nodes.size(), deadline)
+                          : env_.hub.WaitUntilSettled(deadline);
+    if (!news && !env_.hub.IsSettled()) {
+      return Unavailable("the controller has just started and waits for its nodes; try again");
+    }
   }
 }
 

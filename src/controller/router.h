@@ -53,8 +53,8 @@ class Router final : public csi::v1::Controller::Service {
  private:
   absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
                       csi::v1::CreateVolumeResponse& response);
-  Candidates AwaitPlace(const csi::v1::TopologyRequirement& requirement, const Wanted& wanted,
-                        link::Deadline deadline);
+  absl::StatusOr<Candidates> AwaitPlace(const csi::v1::CreateVolumeRequest& request,
+                                        const Wanted& wanted, link::Deadline deadline);
   absl::Status CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
                         link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);

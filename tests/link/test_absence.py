@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that are away, controllers that start again, and two that claim one name."""
 
+import signal
+import threading
+
 import csi_client
 import driver_fixtures
 import grpc
@@ -67,6 +70,26 @@ def test_a_creation_waits_for_nodes_too(cluster):
     for name, nodes in (("anywhere", ()), ("chosen", ["n1"])):
         volume = cluster.create(name, nodes)
         cluster.call("DeleteVolume", volume_id=volume.volume_id)
+
+
+def test_what_was_made_before_the_controller_started_again_is_not_made_elsewhere(cluster):
+    volume = cluster.create("pvc", ["n2"])
+    slow = cluster.nodes["n2"].server.process
+    cluster.controller.server.kill()
+    slow.send_signal(signal.SIGSTOP)  # it comes back last
+    try:
+        cluster.controller.start()
+        cluster.wait_for("n1")
+        answer = []
+        caller = threading.Thread(target=lambda: answer.append(cluster.create("pvc")))
+        caller.start()
+        caller.join(1)
+        assert caller.is_alive()
+    finally:
+        slow.send_signal(signal.SIGCONT)
+    caller.join()
+    assert [made.volume_id for made in answer] == [volume.volume_id]
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)
 
 
 def test_pods_do_not_notice_a_controller_that_is_away(cluster):
