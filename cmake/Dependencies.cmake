@@ -34,7 +34,7 @@ endfunction()
 
 pkg_check_modules(ABSL REQUIRED absl_statusor)
 static_archives(absl_static ${ABSL_STATIC_LIBRARIES})
-# gRPC without TLS: the CSI socket is a local file.
+# With TLS, for the link; the archives of OpenSSL come with it (docs/adr/0011).
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
 static_archives(grpc_static ${GRPC_STATIC_LIBRARIES} upb re2 cares address_sorting ssl crypto z)
 static_archives(core_static uuid yaml-cpp)
