@@ -34,9 +34,12 @@ endfunction()
 
 pkg_check_modules(ABSL REQUIRED absl_statusor)
 static_archives(absl_static ${ABSL_STATIC_LIBRARIES})
-# With TLS, for the link; the archives of OpenSSL come with it (docs/adr/0011).
+# With TLS, for the link. OpenSSL itself is shared: its security fixes must not wait for a rebuild.
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
-static_archives(grpc_static ${GRPC_STATIC_LIBRARIES} upb re2 cares address_sorting ssl crypto z)
+list(FILTER GRPC_STATIC_LIBRARIES EXCLUDE REGEX "^(ssl|crypto)$")
+static_archives(grpc_static ${GRPC_STATIC_LIBRARIES} upb re2 cares address_sorting z)
+find_package(OpenSSL REQUIRED)
+target_link_libraries(grpc_static INTERFACE OpenSSL::SSL OpenSSL::Crypto)
 static_archives(core_static uuid yaml-cpp)
 static_archives(cap_static cap)
 static_archives(zlib_static z)
