@@ -2,11 +2,10 @@
 #include "controller/link_commands.h"
 
 #include "core/version.h"
+#include "link/hub.h"
 
 namespace holdfast::controller {
 namespace {
-
-constexpr std::uint32_t kProtocol = 1;
 
 // The handlers ask nothing of their context: the caller's deadline ends its waiting, not the work.
 grpc::ServerContext* const kNoContext = nullptr;
@@ -85,7 +84,7 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
 link::v1::Register DescribeNode(const std::string& driver_name, const std::string& node_id,
                                 const pool::Pools& pools) {
   link::v1::Register description;
-  description.set_protocol(kProtocol);
+  description.set_protocol(link::kProtocol);
   description.set_driver(driver_name);
   description.set_node(node_id);
   description.set_version(kVersion);

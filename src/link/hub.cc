@@ -10,7 +10,6 @@
 namespace holdfast::link {
 namespace {
 
-constexpr std::uint32_t kProtocol = 1;
 constexpr std::chrono::seconds kRegisterTime{10};
 // A node that lost its link is back within this, unless it is gone.
 constexpr std::chrono::seconds kReturnTime{5};
@@ -196,8 +195,7 @@ absl::Status Hub::RequireSamePools(const v1::Register& message) const {
     if (known == pool_ids_.end() || known->second == pool.id()) continue;
     return FailedPrecondition(
         "pool '{}' of node '{}' is {}, but it was {}: two nodes of one name, or another disk? If "
-        "it "
-        "is meant, restart the controller",
+        "it is meant, restart the controller",
         pool.name(), message.node(), pool.id(), known->second);
   }
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,9 @@
 #include "link/session.h"
 
 namespace holdfast::link {
+
+// The version that both ends must speak (Register.protocol).
+constexpr std::uint32_t kProtocol = 1;
 
 // What a connected node has said of itself.
 struct NodeView {

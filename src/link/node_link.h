@@ -20,7 +20,7 @@ namespace holdfast::link {
 // What the link needs of this node. Called on the link's own threads, also at the same time.
 struct NodeWork {
   std::function<v1::Register()> describe;                   // all that Register says
-  std::function<v1::Pools()> measure;                       // what OnPools is told
+  std::function<v1::Pools()> measure;                       // the room in its pools now
   std::function<v1::Result(const v1::Command&)> carry_out;  // any number at once
 };
 
