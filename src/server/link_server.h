@@ -18,8 +18,8 @@ namespace holdfast::server {
 // Serves until it goes; then ends every stream.
 class LinkServer final {
  public:
-  // `address` is HOST:PORT. FAILED_PRECONDITION when a certificate is missing or the address cannot
-  // be had. The hub outlives the server.
+  // `address` is HOST:PORT. FAILED_PRECONDITION when it cannot be had. The certificates have been
+  // checked (CheckTls). The hub outlives the server.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LinkServer>> Start(
       const std::string& address, const link::TlsDirectory& tls, link::Hub& hub);
   LinkServer(const LinkServer&) = delete;

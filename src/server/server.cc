@@ -159,6 +159,7 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts
 absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(ValidateConfig(config));
   ASSIGN_OR_RETURN(const std::string socket_path, SocketPath(config.endpoint));
+  if (!config.link_tls.empty()) RETURN_IF_ERROR(link::CheckTls({config.link_tls}));
   const SignalWaiter signals;
   // Few large arenas instead of one per thread: calls come and go on many threads.
   mallopt(M_ARENA_MAX, 2);
@@ -189,7 +190,6 @@ absl::Status Serve(const Config& config) {
   parts.calls.SetReady();
   std::unique_ptr<link::NodeLink> node_link;
   if (!config.link_controller.empty()) {
-    RETURN_IF_ERROR(link::CheckTls({config.link_tls}));
     node_link = DialController(config, parts, services.controller);
   }
   LogInfo("ready");
