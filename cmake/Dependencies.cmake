@@ -13,6 +13,9 @@ find_package(CLI11 REQUIRED)
 find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
 pkg_check_modules(MOUNT REQUIRED IMPORTED_TARGET mount)
 pkg_check_modules(BLKID REQUIRED IMPORTED_TARGET blkid)
+pkg_check_modules(JOSE REQUIRED IMPORTED_TARGET jose)
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 
 # static_archives(NAME LIBRARIES...): interface target NAME with those lib*.a that exist; pkg-config's
 # lists also name system libraries that have none.

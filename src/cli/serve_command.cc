@@ -38,6 +38,13 @@ struct Flags {
   std::string link_listen;
   std::string link_controller;
   std::string link_tls;
+  std::string link_token;
+  std::string link_token_keys;
+  std::string link_token_audience;
+  std::string link_token_subject;
+  std::string health_address;
+  std::string grpc_health_address;
+  std::string metrics_address;
 };
 
 void Override(std::string& setting, const std::string& flag) {
@@ -63,6 +70,13 @@ absl::StatusOr<Config> BuildConfig(const Flags& flags) {
   Override(config.link_listen, flags.link_listen);
   Override(config.link_controller, flags.link_controller);
   Override(config.link_tls, flags.link_tls);
+  Override(config.link_token, flags.link_token);
+  Override(config.link_token_keys, flags.link_token_keys);
+  Override(config.link_token_audience, flags.link_token_audience);
+  Override(config.link_token_subject, flags.link_token_subject);
+  Override(config.health_address, flags.health_address);
+  Override(config.grpc_health_address, flags.grpc_health_address);
+  Override(config.metrics_address, flags.metrics_address);
   if (flags.max_volumes >= 0) config.max_volumes = flags.max_volumes;
   if (!flags.pools.empty()) config.pools.clear();
   for (const std::string& text : flags.pools) {
@@ -125,6 +139,21 @@ void AddServeCommand(CLI::App& app, Action& run) {
                    "HOST:PORT of the controller that a node dials");
   serve.add_option("--link-tls", flags->link_tls,
                    "Directory with tls.crt, tls.key and ca.crt for the link");
+  serve.add_option("--link-token", flags->link_token,
+                   "File with the pod's ServiceAccount token, shown to the controller");
+  serve.add_option("--link-token-keys", flags->link_token_keys,
+                   "https URL or file of the keys that sign these tokens: the token then says "
+                   "which node it is, instead of the certificate");
+  serve.add_option("--link-token-audience", flags->link_token_audience,
+                   "Audience that a node's token must be for");
+  serve.add_option("--link-token-subject", flags->link_token_subject,
+                   "ServiceAccount of the nodes, system:serviceaccount:NAMESPACE:NAME");
+  serve.add_option("--health-address", flags->health_address,
+                   "HOST:PORT for HTTP /healthz and /readyz (default: none)");
+  serve.add_option("--grpc-health-address", flags->grpc_health_address,
+                   "HOST:PORT for grpc.health.v1 without TLS (default: none)");
+  serve.add_option("--metrics-address", flags->metrics_address,
+                   "HOST:PORT for HTTP /metrics; may be the health address (default: none)");
   serve.add_option("--log-level", flags->log_level, "debug, info (default), warning or error");
   serve.add_option("--config", flags->config_path, "YAML file with the same settings");
   serve.callback([flags, &run] { run = [flags] { return Run(*flags); }; });

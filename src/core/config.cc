@@ -3,13 +3,14 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <map>
-#include <sstream>
+#include <ranges>
 
+#include "core/host_port.h"
+#include "core/text_file.h"
 #include "core/volume_id.h"
 
 namespace holdfast {
@@ -17,6 +18,24 @@ namespace {
 
 constexpr std::size_t kMaxSocketPath = 107;  // sun_path without its NUL, unix(7)
 constexpr std::size_t kMaxDriverName = 63;   // CSI spec, GetPluginInfoResponse.name
+
+const std::map<std::string_view, std::string Config::*> kTextSettings{
+    {"endpoint", &Config::endpoint},
+    {"nodeId", &Config::node_id},
+    {"stateDir", &Config::state_dir},
+    {"driverName", &Config::driver_name},
+    {"healthAddress", &Config::health_address},
+    {"grpcHealthAddress", &Config::grpc_health_address},
+    {"metricsAddress", &Config::metrics_address},
+    {"kubeletRegistrationDir", &Config::kubelet_registration_dir},
+    {"linkListen", &Config::link_listen},
+    {"linkController", &Config::link_controller},
+    {"linkTls", &Config::link_tls},
+    {"linkToken", &Config::link_token},
+    {"linkTokenKeys", &Config::link_token_keys},
+    {"linkTokenAudience", &Config::link_token_audience},
+    {"linkTokenSubject", &Config::link_token_subject},
+};
 
 absl::StatusOr<PoolConfig> ParsePoolNode(const YAML::Node& node) {
   std::string name;
@@ -46,32 +65,17 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
     return absl::OkStatus();
   }
   const auto text = value.as<std::string>();
-  if (key == "role") {
+  if (const auto setting = kTextSettings.find(key); setting != kTextSettings.end()) {
+    config.*setting->second = text;
+  } else if (key == "role") {
     ASSIGN_OR_RETURN(config.role, ParseRole(text));
   } else if (key == "logLevel") {
     ASSIGN_OR_RETURN(config.log_level, ParseLogLevel(text));
   } else if (key == "maxVolumes") {
     config.max_volumes = value.as<std::int64_t>();
-  } else if (key == "endpoint") {
-    config.endpoint = text;
-  } else if (key == "nodeId") {
-    config.node_id = text;
-  } else if (key == "stateDir") {
-    config.state_dir = text;
-  } else if (key == "driverName") {
-    config.driver_name = text;
-  } else if (key == "kubeletRegistrationDir") {
-    config.kubelet_registration_dir = text;
-  } else if (key == "linkListen") {
-    config.link_listen = text;
-  } else if (key == "linkController") {
-    config.link_controller = text;
-  } else if (key == "linkTls") {
-    config.link_tls = text;
   } else {
-    return InvalidArgument(
-        "unknown setting (known: role, endpoint, nodeId, stateDir, driverName, maxVolumes, "
-        "logLevel, kubeletRegistrationDir, linkListen, linkController, linkTls, pools)");
+    return InvalidArgument("unknown setting (known: role, logLevel, maxVolumes, pools, {})",
+                           fmt::join(std::views::keys(kTextSettings), ", "));
   }
   return absl::OkStatus();
 }
@@ -91,14 +95,47 @@ absl::Status ValidateLink(const Config& config) {
   if (!config.link_listen.empty() && config.role != Role::kController) {
     return InvalidArgument("linkListen is for role controller: nodes dial it");
   }
-  if (!config.link_controller.empty() && config.role != Role::kNode) {
-    return InvalidArgument("linkController is for role node: it dials the controller");
+  if (!config.link_controller.empty() && config.role == Role::kController) {
+    return InvalidArgument("linkController is for roles node and all: they dial the controller");
   }
   const bool linked = !config.link_listen.empty() || !config.link_controller.empty();
   if (linked && !config.link_tls.starts_with('/')) {
     return InvalidArgument(
         "linkTls must be the absolute path of a directory with tls.crt, tls.key and ca.crt: the "
         "link is never without certificates");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateToken(const Config& config) {
+  if (!config.link_token.empty() && config.link_controller.empty()) {
+    return InvalidArgument("linkToken goes with linkController: it is shown to the controller");
+  }
+  const std::string* const policy[] = {&config.link_token_keys, &config.link_token_audience,
+                                       &config.link_token_subject};
+  const auto given = [](const std::string* setting) { return !setting->empty(); };
+  if (std::ranges::none_of(policy, given)) return absl::OkStatus();
+  if (!std::ranges::all_of(policy, given) || config.link_listen.empty()) {
+    return InvalidArgument(
+        "linkTokenKeys, linkTokenAudience and linkTokenSubject go together, with linkListen");
+  }
+  const std::string_view keys = config.link_token_keys;
+  if (!keys.starts_with('/') && (!keys.starts_with("https://") || keys.find('/', 8) == keys.npos)) {
+    return InvalidArgument(
+        "linkTokenKeys '{}' must be an https URL with a path, or the absolute path of a file",
+        keys);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateAddresses(const Config& config) {
+  const std::pair<const char*, const std::string*> addresses[] = {
+      {"healthAddress", &config.health_address},
+      {"grpcHealthAddress", &config.grpc_health_address},
+      {"metricsAddress", &config.metrics_address},
+      {"linkListen", &config.link_listen}};
+  for (const auto& [name, address] : addresses) {
+    if (!address->empty()) RETURN_IF_ERROR(Annotate(ParseHostPort(*address).status(), name));
   }
   return absl::OkStatus();
 }
@@ -142,11 +179,8 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
 }
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return NotFound("configuration file '{}' cannot be read", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  absl::StatusOr<Config> config = ParseConfig(text.str());
+  ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  absl::StatusOr<Config> config = ParseConfig(text);
   if (!config.ok()) return Annotate(config.status(), path);
   return config;
 }
@@ -163,7 +197,9 @@ absl::Status ValidateConfig(const Config& config) {
     return InvalidArgument(
         "kubeletRegistrationDir is for a node: a controller has no Node service");
   }
+  RETURN_IF_ERROR(ValidateAddresses(config));
   RETURN_IF_ERROR(ValidateLink(config));
+  RETURN_IF_ERROR(ValidateToken(config));
   const bool through_nodes = !config.link_listen.empty();
   if (through_nodes != config.pools.empty()) {
     return through_nodes

@@ -24,12 +24,21 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
   std::vector<PoolConfig> pools;
+  // HOST:PORT each; empty: not served.
+  std::string health_address;       // HTTP /healthz and /readyz
+  std::string grpc_health_address;  // grpc.health.v1
+  std::string metrics_address;      // HTTP /metrics
   // kubelet's plugins_registry, for a node that registers itself; empty: another does that.
   std::string kubelet_registration_dir;
   // The link between nodes and controller; empty: there is none.
   std::string link_listen;      // role controller: HOST:PORT to take nodes on
-  std::string link_controller;  // role node: HOST:PORT of the controller
+  std::string link_controller;  // role node or all: HOST:PORT of the controller
   std::string link_tls;         // directory with tls.crt, tls.key and ca.crt
+  std::string link_token;       // role node or all: file with the pod's ServiceAccount token
+  // role controller: which tokens are believed; empty: the certificate must name the node.
+  std::string link_token_keys;      // https URL or file of the cluster's JSON Web Key Set
+  std::string link_token_audience;  // that the token is for
+  std::string link_token_subject;   // ServiceAccount of the nodes' pods
 };
 
 // Reads a YAML file over the defaults above. INVALID_ARGUMENT naming the line or key for anything

@@ -49,8 +49,9 @@ grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Hub::LinkService::Connect(
   return session.get();
 }
 
-Hub::Hub(std::string driver_name)
+Hub::Hub(std::string driver_name, NodeIdentity& identity)
     : driver_name_(std::move(driver_name)),
+      identity_(identity),
       settled_at_(std::chrono::system_clock::now() + kSettleTime) {}
 
 Hub::~Hub() { Stop(); }
@@ -107,6 +108,11 @@ std::vector<NodeView> Hub::Nodes() const {
   return views;
 }
 
+std::size_t Hub::CountNodes() const {
+  const std::lock_guard lock(mutex_);
+  return nodes_.size();
+}
+
 std::string Hub::NodeOfName(const std::string& volume_name) const {
   const std::lock_guard lock(mutex_);
   const auto found = node_of_name_.find(volume_name);
@@ -134,6 +140,11 @@ void Hub::Deleted(const std::string& volume_id) {
   if (known == name_of_id_.end()) return;
   node_of_name_.erase(known->second);
   name_of_id_.erase(known);
+}
+
+std::map<absl::StatusCode, std::uint64_t> Hub::Refusals() const {
+  const std::lock_guard lock(mutex_);
+  return refusals_;
 }
 
 void Hub::EndSilent() {
@@ -176,10 +187,7 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
                            message.driver());
   }
   RETURN_IF_ERROR(ValidateNodeId(message.node()));
-  if (std::ranges::find(session.peer_names(), message.node()) == session.peer_names().end()) {
-    return MakeStatus(absl::StatusCode::kPermissionDenied,
-                      fmt::format("the certificate does not name node '{}'", message.node()));
-  }
+  RETURN_IF_ERROR(identity_.Check(session.peer_names(), message));
   session.set_node(message.node());
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(RequireSamePools(message));
@@ -237,6 +245,7 @@ void Hub::OnPools(Session& session, const v1::Pools& pools) {
 void Hub::OnEnd(Session& session, const absl::Status& why) {
   {
     const std::lock_guard lock(mutex_);
+    if (!session.proved()) ++refusals_[why.code()];
     sessions_.erase(&session);
     registered_.erase(&session);
     const auto node = nodes_.find(session.node());

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "link/node_identity.h"
 #include "link/session.h"
 
 namespace holdfast::link {
@@ -28,7 +29,8 @@ struct NodeView {
 // and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:
-  explicit Hub(std::string driver_name);
+  // `identity` outlives the hub.
+  Hub(std::string driver_name, NodeIdentity& identity);
   ~Hub() override;
 
   // To be served with credentials that ask the peer for a certificate.
@@ -41,6 +43,7 @@ class Hub final : public SessionOwner {
                                                 Deadline deadline);
 
   [[nodiscard]] std::vector<NodeView> Nodes() const;  // connected ones, by name
+  [[nodiscard]] std::size_t CountNodes() const;
   // Waits as Call does; whether the node is connected then.
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
 
@@ -62,6 +65,9 @@ class Hub final : public SessionOwner {
   void CreationFailed(const std::string& volume_name);
   void Created(const std::string& volume_id, const std::string& volume_name);
   void Deleted(const std::string& volume_id);
+
+  // Peers that were turned away, by the code of the refusal; since the start.
+  [[nodiscard]] std::map<absl::StatusCode, std::uint64_t> Refusals() const;
 
   // Ends streams that do not say who they are. Call about once a second.
   void EndSilent();
@@ -92,6 +98,7 @@ class Hub final : public SessionOwner {
   std::shared_ptr<Session> AwaitSession(const std::string& node, Deadline deadline);
 
   const std::string driver_name_;
+  NodeIdentity& identity_;
   const Deadline settled_at_;
   LinkService service_{*this};
 
@@ -105,6 +112,7 @@ class Hub final : public SessionOwner {
   // Of every node that was connected, by node and pool; guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::string> pool_ids_;
   std::map<std::string, std::chrono::steady_clock::time_point> lost_;  // guarded by mutex_
+  std::map<absl::StatusCode, std::uint64_t> refusals_;                 // guarded by mutex_
   bool stopped_ = false;                                               // guarded by mutex_
 };
 

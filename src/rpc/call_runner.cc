@@ -27,6 +27,7 @@ grpc::Status CallRunner::RunAlways(const Call& call, const std::function<absl::S
     status = Unavailable("stopping, or serving {} calls already; try again", kMaxCalls);
   }
   const auto duration = std::chrono::steady_clock::now() - start;
+  if (observer_) observer_(call, status.code(), duration);
   LogCall(status.ok() ? call.level : LogLevel::kWarning,
           CallRecord{.request_id = next_request_.fetch_add(1),
                      .method = call.method,

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/log.h"
 #include "core/status.h"
@@ -37,6 +38,11 @@ class CallRunner final {
   // The same, but UNAVAILABLE until SetReady: for calls that need recovered pools.
   [[nodiscard]] grpc::Status Run(const Call& call, const std::function<absl::Status()>& body);
 
+  // Told of every call that was answered, on the call's thread. Set before the first call.
+  using Observer =
+      std::function<void(const Call&, absl::StatusCode, std::chrono::steady_clock::duration)>;
+  void SetObserver(Observer observer) { observer_ = std::move(observer); }
+
   void SetReady() { ready_.store(true, std::memory_order_release); }
 
   // From here on calls are answered UNAVAILABLE; waits at most `limit` for those that run.
@@ -48,6 +54,7 @@ class CallRunner final {
   bool Enter();
   void Leave();
 
+  Observer observer_;
   std::atomic<bool> ready_{false};
   std::mutex mutex_;
   std::condition_variable idle_;

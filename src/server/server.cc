@@ -14,9 +14,11 @@
 #include "controller/link_commands.h"
 #include "controller/router.h"
 #include "controller/service.h"
+#include "core/text_file.h"
 #include "core/version.h"
 #include "fs/filesystem.h"
 #include "identity/service.h"
+#include "link/node_identity.h"
 #include "link/node_link.h"
 #include "node/service.h"
 #include "node/staged_growth.h"
@@ -25,8 +27,11 @@
 #include "os/startup_pages.h"
 #include "pool/file_pool.h"
 #include "server/admin_service.h"
+#include "server/grpc_log.h"
 #include "server/kubelet_registration.h"
 #include "server/link_server.h"
+#include "server/metrics.h"
+#include "server/observation.h"
 #include "server/socket.h"
 
 namespace holdfast::server {
@@ -82,11 +87,20 @@ struct Services {
   AdminService admin;
 };
 
+std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
+  if (config.link_token_keys.empty()) return std::make_unique<link::CertificateIdentity>();
+  return std::make_unique<link::TokenIdentity>(
+      config.link_token_keys,
+      link::TokenPolicy{config.link_token_audience, config.link_token_subject});
+}
+
 // A controller that has no pools, but nodes.
 struct Linked {
   Linked(const Config& config, Parts& parts)
-      : hub(config.driver_name),
+      : identity(MakeNodeIdentity(config)),
+        hub(config.driver_name, *identity),
         router({config.driver_name, hub, parts.volume_locks, parts.calls}) {}
+  const std::unique_ptr<link::NodeIdentity> identity;
   link::Hub hub;
   controller::Router router;
 };
@@ -137,6 +151,15 @@ std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::strin
   return selected == 0 ? nullptr : std::move(server);
 }
 
+// Read anew for every connection: kubelet replaces the file before the token expires.
+std::string ReadToken(const std::string& path) {
+  if (path.empty()) return {};
+  auto token = ReadTextFile(path);
+  if (token.ok()) return *std::move(token);
+  LogWarning("the link's token cannot be read: {}", MessageOf(token.status()));
+  return {};
+}
+
 std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts& parts,
                                                controller::Service& service) {
   return std::make_unique<link::NodeLink>(
@@ -144,7 +167,10 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts
       link::NodeWork{
           .describe =
               [&] {
-                return controller::DescribeNode(config.driver_name, config.node_id, parts.pools);
+                link::v1::Register self =
+                    controller::DescribeNode(config.driver_name, config.node_id, parts.pools);
+                self.set_token(ReadToken(config.link_token));
+                return self;
               },
           .measure = [&] { return controller::MeasurePools(parts.pools); },
           .carry_out =
@@ -161,6 +187,7 @@ absl::Status Serve(const Config& config) {
   ASSIGN_OR_RETURN(const std::string socket_path, SocketPath(config.endpoint));
   if (!config.link_tls.empty()) RETURN_IF_ERROR(link::CheckTls({config.link_tls}));
   const SignalWaiter signals;
+  RouteGrpcLog();
   // Few large arenas instead of one per thread: calls come and go on many threads.
   mallopt(M_ARENA_MAX, 2);
   mallopt(M_MMAP_THRESHOLD, 128 << 10);  // fixed, or one large buffer would make all stay for ever
@@ -176,8 +203,12 @@ absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts.pools));
   Services services(config, parts);
   Linked linked(config, parts);
+  Metrics metrics(parts.pools, config.link_listen.empty() ? nullptr : &linked.hub);
+  parts.calls.SetObserver([&](const rpc::CallRunner::Call& call, absl::StatusCode code,
+                              auto duration) { metrics.CountCall(call.method, code, duration); });
   const std::unique_ptr<grpc::Server> server = StartServer(config, socket_path, services, linked);
   if (server == nullptr) return Internal("cannot listen on '{}'", socket_path);
+  ASSIGN_OR_RETURN(const Observation observation, Observation::Start(config, *server, metrics));
   LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
           config.node_id);
   RETURN_IF_ERROR(RecoverPools(parts.pools));

@@ -14,22 +14,25 @@ def new_cluster(directory, new_disk):  # noqa: F811 (disks go after the nodes ha
     """Starts clusters; afterwards each node must delete what is left and end with nothing."""
     clusters = []
 
-    def start(*names, **pool_options):
+    def start(*names, wait=True, certificate=None, controller_flags=(), node_flags=(),
+              **pool_options):
         authority = link_files.Authority(directory / "ca")
         controller = cluster_module.Controller(
             driver_fixtures.binary(), directory / "controller",
-            authority.issue("controller", directory / "controller-tls"))
+            authority.issue("controller", directory / "controller-tls"), controller_flags)
         nodes = {}
         for name in names:
             (directory / name).mkdir(exist_ok=True)
             nodes[name] = cluster_module.Node(
                 driver_fixtures.binary(), directory / name, name, controller.port,
-                authority.issue(name, directory / f"{name}-tls"), pool_options.get(name, ""))
+                authority.issue(certificate or name, directory / f"{name}-tls"),
+                pool_options.get(name, ""), node_flags)
         made = cluster_module.Cluster(directory, authority, controller.start(), nodes)
         clusters.append(made)
         for node in nodes.values():
             node.start()
-        made.wait_for(*names)
+        if wait:
+            made.wait_for(*names)
         return made
 
     yield start

@@ -10,7 +10,8 @@ import driver_fixtures
 import pytest
 from cluster import Node, until
 from driver import Driver
-from link_files import Authority
+from link_files import Authority, free_port
+from observed import metric
 
 
 @pytest.fixture
@@ -83,6 +84,21 @@ def speak_tls(cluster, tls, **versions):
     context.set_alpn_protocols(["h2"])
     raw = socket.create_connection(("127.0.0.1", cluster.controller.port))
     return context.wrap_socket(raw, server_hostname="localhost")
+
+
+def test_who_is_turned_away_is_counted(new_cluster, directory):
+    port = free_port()
+    cluster = new_cluster("n1", controller_flags=[f"--metrics-address=127.0.0.1:{port}"])
+    assert metric(port, "holdfast_link_nodes") == 1
+    assert metric(port, "holdfast_link_refused_total", code="TLS") == 0
+    with socket.create_connection(("127.0.0.1", cluster.controller.port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        until(lambda: metric(port, "holdfast_link_refused_total", code="TLS") == 1, "not counted")
+    tls = cluster.authority.issue("n2", directory / "n2-tls")
+    stranger = start_stranger(cluster, directory, "n3", tls)
+    expect_refused(cluster, stranger, "n3", "does not name node")
+    assert metric(port, "holdfast_link_refused_total", code="PERMISSION_DENIED") >= 1
+    assert metric(port, "holdfast_link_nodes") == 1
 
 
 def test_without_a_certificate(one_node):

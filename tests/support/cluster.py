@@ -18,12 +18,13 @@ LINK_SECONDS = 20
 class Controller:
     """The process without pools that nodes dial."""
 
-    def __init__(self, binary, directory, tls):
+    def __init__(self, binary, directory, tls, flags=()):
         directory.mkdir()
         self.port = free_port()
         self.directory = directory
         self.server = serve.Server(binary, directory, [], "controller", "controller",
-                                   [f"--link-listen=127.0.0.1:{self.port}", f"--link-tls={tls}"])
+                                   [f"--link-listen=127.0.0.1:{self.port}", f"--link-tls={tls}",
+                                    *flags])
         self.client = csi_client.Client(self.server.socket)
 
     def start(self):
@@ -41,12 +42,12 @@ class Controller:
 class Node(driver.Driver):
     """A process with a pool and the Node service, which dials the controller."""
 
-    def __init__(self, binary, directory, name, port, tls, pool_options=""):
+    def __init__(self, binary, directory, name, port, tls, pool_options="", flags=()):
         super().__init__(binary, directory, pool_options)
         self.name = name
         self.server = serve.Server(
             binary, directory, [f"default=file:{self.pool}{pool_options}"], name, "node",
-            [f"--link-controller=localhost:{port}", f"--link-tls={tls}"])
+            [f"--link-controller=localhost:{port}", f"--link-tls={tls}", *flags])
 
 
 @dataclasses.dataclass

@@ -15,7 +15,7 @@ import mount_namespace
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FAIL, CANNOT_RUN = 1, 77
-PROTOCOLS = ("csi.proto", "admin.proto", "pluginregistration.proto")
+PROTOCOLS = ("csi.proto", "admin.proto", "pluginregistration.proto", "health.proto")
 
 
 def arguments(description):

@@ -151,8 +151,8 @@ TEST_CASE("the link's settings fit the role") {
   }));
   CHECK_FAILS(linked(Role::kController, [](Config& c) { c.link_listen = "0.0.0.0:9443"; }),
               kInvalidArgument, "has no pools");
-  CHECK_FAILS(linked(Role::kAll, [](Config& c) { c.link_controller = "c:9443"; }), kInvalidArgument,
-              "role node");
+  CHECK_FAILS(linked(Role::kController, [](Config& c) { c.link_controller = "c:9443"; }),
+              kInvalidArgument, "roles node and all");
   CHECK_FAILS(linked(Role::kNode, [](Config& c) { c.link_listen = "0.0.0.0:9443"; }),
               kInvalidArgument, "role controller");
   CHECK_FAILS(linked(Role::kNode,
@@ -161,6 +161,37 @@ TEST_CASE("the link's settings fit the role") {
                        c.link_tls = "tls";
                      }),
               kInvalidArgument, "absolute path");
+}
+
+TEST_CASE("tokens are believed by a policy that is whole") {
+  const auto controller = [](auto change) {
+    Config config = ValidConfig();
+    config.role = Role::kController;
+    config.pools.clear();
+    config.link_listen = ":9443";
+    config.link_tls = "/etc/holdfast/tls";
+    config.link_token_keys = "https://kubernetes.default.svc/openid/v1/jwks";
+    config.link_token_audience = "holdfast";
+    config.link_token_subject = "system:serviceaccount:storage:node";
+    change(config);
+    return ValidateConfig(config);
+  };
+  REQUIRE_OK(controller([](Config&) {}));
+  REQUIRE_OK(controller([](Config& c) { c.link_token_keys = "/etc/keys.json"; }));
+  CHECK_FAILS(controller([](Config& c) { c.link_token_audience.clear(); }), kInvalidArgument,
+              "go together");
+  CHECK_FAILS(controller([](Config& c) { c.link_token_keys = "http://insecure/keys"; }),
+              kInvalidArgument, "https URL");
+  CHECK_FAILS(controller([](Config& c) { c.link_token_keys = "https://host"; }), kInvalidArgument,
+              "with a path");
+  CHECK_FAILS(controller([](Config& c) { c.link_token = "/token"; }), kInvalidArgument,
+              "linkController");
+}
+
+TEST_CASE("addresses are checked by name") {
+  Config config = ValidConfig();
+  config.health_address = "9808";
+  CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "healthAddress");
 }
 
 TEST_CASE("the path of a CSI endpoint") {

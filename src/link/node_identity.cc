@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/node_identity.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace holdfast::link {
+namespace {
+
+absl::Status Deny(const std::string& why) {
+  return MakeStatus(absl::StatusCode::kPermissionDenied, why);
+}
+
+}  // namespace
+
+absl::Status CertificateIdentity::Check(const std::vector<std::string>& certificate_names,
+                                        const v1::Register& message) {
+  if (std::ranges::find(certificate_names, message.node()) != certificate_names.end()) {
+    return absl::OkStatus();
+  }
+  return Deny(fmt::format("the certificate does not name node '{}'", message.node()));
+}
+
+absl::Status TokenIdentity::Check(const std::vector<std::string>&, const v1::Register& message) {
+  ASSIGN_OR_RETURN(const std::string keys, keys_.Current());
+  const auto node =
+      NodeOfToken(message.token(), keys, policy_, std::chrono::system_clock::now());
+  if (absl::IsUnavailable(node.status())) keys_.FetchSoon();
+  RETURN_IF_ERROR(node.status());
+  if (*node == message.node()) return absl::OkStatus();
+  return Deny(fmt::format("the token is of a pod on node '{}', not on '{}'", *node, message.node()));
+}
+
+}  // namespace holdfast::link

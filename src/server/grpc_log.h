@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// gRPC's own messages as lines of our log, and what only they tell.
+#pragma once
+
+#include <cstdint>
+
+namespace holdfast::server {
+
+// For the whole process, before anything of gRPC starts.
+void RouteGrpcLog();
+
+// TLS handshakes that failed since then: no certificate, a wrong or an expired one, no TLS at all.
+// gRPC reports these nowhere else. Thread-safe.
+[[nodiscard]] std::uint64_t FailedHandshakes();
+
+}  // namespace holdfast::server

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/health.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+
+namespace holdfast::server {
+namespace {
+
+constexpr std::chrono::milliseconds kProbeTime{800};  // kubelet waits 1 s unless told otherwise
+constexpr int kUnwell = 503;
+
+grpc::Status Probe(csi::v1::Identity::Stub& identity, csi::v1::ProbeResponse& response) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kProbeTime);
+  return identity.Probe(&context, {}, &response);
+}
+
+HttpAnswer AnswerOf(const absl::Status& status) {
+  if (status.ok()) return {200, "ok\n"};
+  return {kUnwell, MessageOf(status) + "\n"};
+}
+
+}  // namespace
+
+Health::Health(grpc::Server& server)
+    : identity_(csi::v1::Identity::NewStub(server.InProcessChannel({}))) {}
+
+absl::Status Health::CheckAlive() const {
+  csi::v1::ProbeResponse response;
+  const grpc::Status status = Probe(*identity_, response);
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+      status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return Unavailable("calls are not answered: {}", status.error_message());
+  }
+  // A pool that is missing is no reason to start the process again.
+  return absl::OkStatus();
+}
+
+absl::Status Health::CheckReady() const {
+  csi::v1::ProbeResponse response;
+  const grpc::Status status = Probe(*identity_, response);
+  if (!status.ok()) return Unavailable("{}", status.error_message());
+  if (!response.ready().value()) return Unavailable("still recovering");
+  return absl::OkStatus();
+}
+
+HttpRoutes HealthRoutes(const Health& health) {
+  return {{"/healthz", [&health] { return AnswerOf(health.CheckAlive()); }},
+          {"/readyz", [&health] { return AnswerOf(health.CheckReady()); }}};
+}
+
+grpc::Status GrpcHealth::Service::Check(grpc::ServerContext*,
+                                        const grpc::health::v1::HealthCheckRequest* request,
+                                        grpc::health::v1::HealthCheckResponse* response) {
+  using grpc::health::v1::HealthCheckResponse;
+  if (!request->service().empty()) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND,
+                        "health is that of the whole driver: leave 'service' empty");
+  }
+  response->set_status(health_.CheckReady().ok() ? HealthCheckResponse::SERVING
+                                                 : HealthCheckResponse::NOT_SERVING);
+  return grpc::Status::OK;
+}
+
+absl::StatusOr<std::unique_ptr<GrpcHealth>> GrpcHealth::Start(const std::string& address,
+                                                              const Health& health) {
+  std::unique_ptr<GrpcHealth> started(new GrpcHealth(health));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  builder.RegisterService(&started->service_);
+  started->server_ = builder.BuildAndStart();
+  if (started->server_ == nullptr || port == 0) {
+    return FailedPrecondition("cannot listen on '{}': is it taken, and an address of this host?",
+                              address);
+  }
+  return started;
+}
+
+GrpcHealth::~GrpcHealth() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+}
+
+}  // namespace holdfast::server

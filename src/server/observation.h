@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The addresses on which others look on, as the configuration has them.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/config.h"
+#include "server/health.h"
+#include "server/http_endpoint.h"
+#include "server/metrics.h"
+
+namespace holdfast::server {
+
+// Serves until it goes.
+class Observation final {
+ public:
+  // `server` is the one on the CSI socket; it and `metrics` outlive the observation.
+  // FAILED_PRECONDITION when an address cannot be had.
+  [[nodiscard]] static absl::StatusOr<Observation> Start(const Config& config, grpc::Server& server,
+                                                         const Metrics& metrics);
+
+ private:
+  std::unique_ptr<Health> health_;
+  std::vector<std::unique_ptr<HttpEndpoint>> http_;
+  std::unique_ptr<GrpcHealth> grpc_health_;
+};
+
+}  // namespace holdfast::server
