@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "controller/placement.h"
+#include "controller/node_calls.h"
+#include "controller/volume_creation.h"
 #include "core/key_lock.h"
 #include "link/hub.h"
 #include "proto/csi.grpc.pb.h"
@@ -14,7 +15,7 @@
 namespace holdfast::controller {
 
 // Thread-safe. Answers as controller::Service does on the node, and adds where a volume is made
-// (Place) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and never
+// (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and never
 // OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
 // GetCapacity is answered from what the nodes have said; the rest is asked of them.
 class Router final : public csi::v1::Controller::Service {
@@ -25,7 +26,10 @@ class Router final : public csi::v1::Controller::Service {
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
   };
-  explicit Router(const Environment& environment) : env_(environment) {}
+  explicit Router(const Environment& environment)
+      : env_(environment),
+        nodes_(environment.hub),
+        creation_(environment.driver_name, environment.hub, environment.volume_locks) {}
 
   grpc::Status CreateVolume(grpc::ServerContext* context,
                             const csi::v1::CreateVolumeRequest* request,
@@ -51,25 +55,14 @@ class Router final : public csi::v1::Controller::Service {
                                    csi::v1::ControllerGetVolumeResponse* response) override;
 
  private:
-  absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
-                      csi::v1::CreateVolumeResponse& response);
-  absl::StatusOr<Candidates> AwaitPlace(const csi::v1::CreateVolumeRequest& request,
-                                        const Wanted& wanted, link::Deadline deadline);
-  absl::Status CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
-                        link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
   absl::Status List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                     csi::v1::ListVolumesResponse& response);
   absl::Status Measure(const csi::v1::GetCapacityRequest& request,
                        csi::v1::GetCapacityResponse& response);
-  // The result of a command to the node, if its status is OK.
-  absl::StatusOr<link::v1::Result> Ask(const std::string& node, link::v1::Command command,
-                                       link::Deadline deadline);
-  // The same, to the node that owns the volume. NOT_FOUND if no such id was ever made.
-  absl::StatusOr<link::v1::Result> AskOwner(const std::string& volume_id, link::v1::Command command,
-                                            link::Deadline deadline);
-
   const Environment env_;
+  NodeCalls nodes_;
+  VolumeCreation creation_;
 };
 
 }  // namespace holdfast::controller

@@ -18,6 +18,13 @@ constexpr std::chrono::seconds kSettleTime{10};
 // A node that is away for longer has left the cluster, or somebody looks after it.
 constexpr std::chrono::minutes kMourning{10};
 
+using Duration = std::chrono::nanoseconds;
+
+template <typename TimePoint>
+Duration TimeLeft(TimePoint end) {
+  return end - TimePoint::clock::now();
+}
+
 void AddProperties(const grpc::AuthContext& context, const char* property,
                    std::vector<std::string>& names) {
   for (const grpc::string_ref& value : context.FindPropertyValues(property)) {
@@ -52,21 +59,22 @@ grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Hub::LinkService::Connect(
 Hub::Hub(std::string driver_name, NodeIdentity& identity)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
-      settled_at_(std::chrono::system_clock::now() + kSettleTime) {}
+      settled_at_(std::chrono::steady_clock::now() + kSettleTime) {}
 
 Hub::~Hub() { Stop(); }
 
 bool Hub::WaitUntilSettled(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, std::min(deadline, settled_at_), [this] { return stopped_; });
+  changed_.wait_for(lock, std::min(TimeLeft(deadline), TimeLeft(settled_at_)),
+                    [this] { return stopped_; });
   return IsSettled();
 }
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const auto limit =
-      std::min({deadline, settled_at_, std::chrono::system_clock::now() + kReturnTime});
-  changed_.wait_until(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
+      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReturnTime});
+  changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
   return nodes_.size() > nodes;
 }
 
@@ -95,8 +103,8 @@ bool Hub::WaitFor(const std::string& node, Deadline deadline) {
 
 std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto limit = std::min(deadline, std::chrono::system_clock::now() + kReturnTime);
-  changed_.wait_until(lock, limit, [&] { return stopped_ || nodes_.contains(node); });
+  const auto limit = std::min<Duration>(TimeLeft(deadline), kReturnTime);
+  changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.contains(node); });
   const auto found = nodes_.find(node);
   return found == nodes_.end() ? nullptr : found->second.session;
 }
@@ -106,6 +114,13 @@ std::vector<NodeView> Hub::Nodes() const {
   std::vector<NodeView> views;
   for (const auto& [name, node] : nodes_) views.push_back({name, node.pools});
   return views;
+}
+
+std::optional<NodeView> Hub::Find(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return std::nullopt;
+  return NodeView{node, found->second.pools};
 }
 
 std::size_t Hub::CountNodes() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,12 +44,13 @@ class Hub final : public SessionOwner {
                                                 Deadline deadline);
 
   [[nodiscard]] std::vector<NodeView> Nodes() const;  // connected ones, by name
+  [[nodiscard]] std::optional<NodeView> Find(const std::string& node) const;  // if connected
   [[nodiscard]] std::size_t CountNodes() const;
   // Waits as Call does; whether the node is connected then.
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
 
   // The time after a start in which nodes come back. False while it runs.
-  [[nodiscard]] bool IsSettled() const { return std::chrono::system_clock::now() >= settled_at_; }
+  [[nodiscard]] bool IsSettled() const { return std::chrono::steady_clock::now() >= settled_at_; }
   // Waits for its end; false if the deadline comes first.
   [[nodiscard]] bool WaitUntilSettled(Deadline deadline);
   // Waits within that time until more nodes are connected than `nodes`, or no longer than a call
@@ -99,7 +101,7 @@ class Hub final : public SessionOwner {
 
   const std::string driver_name_;
   NodeIdentity& identity_;
-  const Deadline settled_at_;
+  const std::chrono::steady_clock::time_point settled_at_;  // clocks are set at boot
   LinkService service_{*this};
 
   mutable std::mutex mutex_;
