@@ -6,15 +6,15 @@
 namespace holdfast::controller {
 
 absl::StatusOr<link::v1::Result> NodeCalls::Ask(const std::string& node, link::v1::Command command,
-                                             link::Deadline deadline) {
+                                                link::Deadline deadline) {
   ASSIGN_OR_RETURN(link::v1::Result result, hub_.Call(node, std::move(command), deadline));
   if (result.code() == 0) return result;
   return MakeStatus(static_cast<absl::StatusCode>(result.code()), result.message());
 }
 
 absl::StatusOr<link::v1::Result> NodeCalls::AskOwner(const std::string& volume_id,
-                                                  link::v1::Command command,
-                                                  link::Deadline deadline) {
+                                                     link::v1::Command command,
+                                                     link::Deadline deadline) {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
   if (!id) return NotFound("there is no volume '{}'", volume_id);
   return Ask(id->node, std::move(command), deadline);

@@ -95,8 +95,9 @@ absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
 grpc::Status Router::CreateVolume(grpc::ServerContext* context,
                                   const csi::v1::CreateVolumeRequest* request,
                                   csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run({"CreateVolume", request->name()},
-                        [&] { return creation_.Create(*request, DeadlineOf(*context), *response); });
+  return env_.calls.Run({"CreateVolume", request->name()}, [&] {
+    return creation_.Create(*request, DeadlineOf(*context), *response);
+  });
 }
 
 grpc::Status Router::DeleteVolume(grpc::ServerContext* context,
@@ -118,8 +119,9 @@ grpc::Status Router::ValidateVolumeCapabilities(
         link::v1::Command command;
         *command.mutable_validate_volume_capabilities() = *request;
         command.mutable_validate_volume_capabilities()->clear_secrets();
-        ASSIGN_OR_RETURN(link::v1::Result result,
-                         nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
+        ASSIGN_OR_RETURN(
+            link::v1::Result result,
+            nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
         *response = std::move(*result.mutable_validate_volume_capabilities());
         return absl::OkStatus();
       });
@@ -156,8 +158,9 @@ grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
     link::v1::Command command;
     *command.mutable_expand_volume() = *request;
     command.mutable_expand_volume()->clear_secrets();
-    ASSIGN_OR_RETURN(link::v1::Result result,
-                     nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
+    ASSIGN_OR_RETURN(
+        link::v1::Result result,
+        nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
     *response = std::move(*result.mutable_expand_volume());
     return absl::OkStatus();
   });
@@ -171,8 +174,9 @@ grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
         RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
         link::v1::Command command;
         *command.mutable_get_volume() = *request;
-        ASSIGN_OR_RETURN(link::v1::Result result,
-                         nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
+        ASSIGN_OR_RETURN(
+            link::v1::Result result,
+            nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
         *response = std::move(*result.mutable_get_volume());
         return absl::OkStatus();
       });

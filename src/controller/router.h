@@ -15,8 +15,8 @@
 namespace holdfast::controller {
 
 // Thread-safe. Answers as controller::Service does on the node, and adds where a volume is made
-// (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and never
-// OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
+// (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and
+// never OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
 // GetCapacity is answered from what the nodes have said; the rest is asked of them.
 class Router final : public csi::v1::Controller::Service {
  public:

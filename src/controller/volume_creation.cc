@@ -40,8 +40,9 @@ absl::Status NoPlace(const Candidates& candidates, const Wanted& wanted) {
 
 }  // namespace
 
-absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
-                            csi::v1::CreateVolumeResponse& response) {
+absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
+                                    link::Deadline deadline,
+                                    csi::v1::CreateVolumeResponse& response) {
   ASSIGN_OR_RETURN(const Wanted wanted, ParseWanted(request));
   ASSIGN_OR_RETURN(const auto lock, volume_locks_.TryLock(request.name(), "CreateVolume"));
   // Made before, or perhaps made by a call that was not answered.
@@ -80,7 +81,8 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
 // After a start the nodes are on their way back, and with them the knowledge which of them was told
 // to make this volume before. Where only one may have it, that one is waited for; else all of them.
 absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const csi::v1::CreateVolumeRequest& request,
-                                              const Wanted& wanted, link::Deadline deadline) {
+                                                      const Wanted& wanted,
+                                                      link::Deadline deadline) {
   while (true) {
     const std::vector<link::NodeView> nodes = hub_.Nodes();
     const bool settled = hub_.IsSettled();
@@ -90,16 +92,18 @@ absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const csi::v1::CreateVolum
     const bool one =
         request.has_accessibility_requirements() && here + candidates.absent.size() == 1;
     if (settled || (one && here == 1)) return candidates;
-    const bool news = one ? hub_.WaitForMoreThan(nodes.size(), deadline)
-                          : hub_.WaitUntilSettled(deadline);
+    const bool news =
+        one ? hub_.WaitForMoreThan(nodes.size(), deadline) : hub_.WaitUntilSettled(deadline);
     if (!news && !hub_.IsSettled()) {
       return Unavailable("the controller has just started and waits for its nodes; try again");
     }
   }
 }
 
-absl::Status VolumeCreation::CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
-                              link::Deadline deadline, csi::v1::CreateVolumeResponse& response) {
+absl::Status VolumeCreation::CreateOn(const std::string& node,
+                                      const csi::v1::CreateVolumeRequest& request,
+                                      link::Deadline deadline,
+                                      csi::v1::CreateVolumeResponse& response) {
   const bool known = hub_.NodeOfName(request.name()) == node;
   const bool connected = hub_.WaitFor(node, deadline);
   if (!connected) return Unavailable("node '{}' is not connected", node);

@@ -21,9 +21,10 @@ class VolumeCreation final {
   VolumeCreation(std::string driver_name, link::Hub& hub, KeyLock& volume_locks)
       : driver_name_(std::move(driver_name)), hub_(hub), volume_locks_(volume_locks), nodes_(hub) {}
 
-  // INVALID_ARGUMENT naming the field; ABORTED while the same name is being made; RESOURCE_EXHAUSTED
-  // when no node that is there has room and the CO may choose others; UNAVAILABLE when one that is
-  // not there may have the volume, or the room; else as the node answers.
+  // INVALID_ARGUMENT naming the field; ABORTED while the same name is being made;
+  // RESOURCE_EXHAUSTED when no node that is there has room and the CO may choose others;
+  // UNAVAILABLE when one that is not there may have the volume, or the room; else as the node
+  // answers.
   [[nodiscard]] absl::Status Create(const csi::v1::CreateVolumeRequest& request,
                                     link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);

@@ -7,7 +7,8 @@ namespace holdfast {
 
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
   const absl::Status wrong = InvalidArgument(
-      "'{}' must be HOST:PORT, such as 127.0.0.1:9808, [::1]:9808 or :9808 for every address", text);
+      "'{}' must be HOST:PORT, such as 127.0.0.1:9808, [::1]:9808 or :9808 for every address",
+      text);
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong;
   std::string_view host = text.substr(0, colon);

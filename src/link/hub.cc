@@ -72,8 +72,7 @@ bool Hub::WaitUntilSettled(Deadline deadline) {
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto limit =
-      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReturnTime});
+  const auto limit = std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReturnTime});
   changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
   return nodes_.size() > nodes;
 }

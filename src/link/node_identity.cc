@@ -23,12 +23,12 @@ absl::Status CertificateIdentity::Check(const std::vector<std::string>& certific
 
 absl::Status TokenIdentity::Check(const std::vector<std::string>&, const v1::Register& message) {
   ASSIGN_OR_RETURN(const std::string keys, keys_.Current());
-  const auto node =
-      NodeOfToken(message.token(), keys, policy_, std::chrono::system_clock::now());
+  const auto node = NodeOfToken(message.token(), keys, policy_, std::chrono::system_clock::now());
   if (absl::IsUnavailable(node.status())) keys_.FetchSoon();
   RETURN_IF_ERROR(node.status());
   if (*node == message.node()) return absl::OkStatus();
-  return Deny(fmt::format("the token is of a pod on node '{}', not on '{}'", *node, message.node()));
+  return Deny(
+      fmt::format("the token is of a pod on node '{}', not on '{}'", *node, message.node()));
 }
 
 }  // namespace holdfast::link

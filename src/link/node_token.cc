@@ -106,7 +106,8 @@ absl::Status CheckTime(const json& claims, std::chrono::system_clock::time_point
   }
   const auto start = claims.find("nbf");
   if (start == claims.end()) return absl::OkStatus();
-  if (!start->is_number() || start->get<double>() > static_cast<double>(seconds + kClockSkewSeconds)) {
+  if (!start->is_number() ||
+      start->get<double>() > static_cast<double>(seconds + kClockSkewSeconds)) {
     return Refuse("is not valid yet; are the clocks right?");
   }
   return absl::OkStatus();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's Kubernetes ServiceAccount token: a JWT (RFC 7519) that the cluster signed for one pod and
-// that names the pod's node.
+// A node's Kubernetes ServiceAccount token: a JWT (RFC 7519) that the cluster signed for one pod
+// and that names the pod's node.
 #pragma once
 
 #include <chrono>

@@ -3,7 +3,6 @@
 
 #include <httplib.h>
 
-
 #include "core/log.h"
 #include "core/text_file.h"
 

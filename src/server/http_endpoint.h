@@ -27,7 +27,8 @@ using HttpRoutes = std::map<std::string, std::function<HttpAnswer()>>;
 // Serves until it goes.
 class HttpEndpoint final {
  public:
-  // `address` is HOST:PORT, HOST empty for all addresses. FAILED_PRECONDITION when it cannot be had.
+  // `address` is HOST:PORT, HOST empty for all addresses. FAILED_PRECONDITION when it cannot be
+  // had.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(
       const std::string& address, const HttpRoutes& routes);
   HttpEndpoint(const HttpEndpoint&) = delete;

@@ -13,6 +13,8 @@ constexpr std::chrono::milliseconds kGoodbyeTime{500};
 // A node with thousands of volumes names them all when it registers.
 constexpr int kMaxMessageBytes = 4 << 20;
 constexpr int kMaxStreamsPerConnection = 4;
+// Who connects and says nothing holds a descriptor no longer than this.
+constexpr int kHandshakeTimeMs = 10'000;
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 constexpr int kLeastPingMs = 5'000;
@@ -28,6 +30,7 @@ absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string&
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);

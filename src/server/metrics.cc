@@ -17,9 +17,8 @@ using prometheus::MetricType;
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 
 // From a repeated publish to the mkfs of a large volume.
-const prometheus::Histogram::BucketBoundaries kSeconds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
-                                                       0.05,   0.1,   0.25,   0.5,   1,    2.5,
-                                                       5,      10,    30,     60};
+const prometheus::Histogram::BucketBoundaries kSeconds{
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
 
 MetricFamily Family(const char* name, const char* help, MetricType type) {
   MetricFamily family;
@@ -43,8 +42,7 @@ void Add(MetricFamily& family, Labels labels, Number value) {
 
 void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
   MetricFamily ready = Family("holdfast_pool_ready", "1 if the pool can serve", MetricType::Gauge);
-  MetricFamily volumes =
-      Family("holdfast_pool_volumes", "volumes in the pool", MetricType::Gauge);
+  MetricFamily volumes = Family("holdfast_pool_volumes", "volumes in the pool", MetricType::Gauge);
   MetricFamily total =
       Family("holdfast_pool_size_bytes", "size of what carries the pool", MetricType::Gauge);
   MetricFamily free =
@@ -72,12 +70,11 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
 }
 
 void AddLink(const link::Hub& hub, std::vector<MetricFamily>& families) {
-  MetricFamily nodes =
-      Family("holdfast_link_nodes", "nodes that are connected", MetricType::Gauge);
+  MetricFamily nodes = Family("holdfast_link_nodes", "nodes that are connected", MetricType::Gauge);
   Add(nodes, {}, hub.CountNodes());
-  MetricFamily missing = Family(
-      "holdfast_link_missing_nodes", "nodes that were connected not long ago and are not now",
-      MetricType::Gauge);
+  MetricFamily missing =
+      Family("holdfast_link_missing_nodes",
+             "nodes that were connected not long ago and are not now", MetricType::Gauge);
   Add(missing, {}, hub.Missing().size());
   MetricFamily refused =
       Family("holdfast_link_refused_total", "peers that were turned away", MetricType::Counter);

@@ -12,17 +12,20 @@ absl::StatusOr<Observation> Observation::Start(const Config& config, grpc::Serve
   started.health_ = std::make_unique<Health>(server);
   // Health and metrics may share an address.
   std::map<std::string, HttpRoutes> routes;
-  if (!config.health_address.empty()) routes[config.health_address] = HealthRoutes(*started.health_);
+  if (!config.health_address.empty())
+    routes[config.health_address] = HealthRoutes(*started.health_);
   if (!config.metrics_address.empty()) {
-    routes[config.metrics_address].emplace("/metrics",
-                                           [&metrics] { return HttpAnswer{200, metrics.Text()}; });
+    routes[config.metrics_address].emplace("/metrics", [&metrics] {
+      return HttpAnswer{200, metrics.Text()};
+    });
   }
   for (const auto& [address, handlers] : routes) {
     ASSIGN_OR_RETURN(auto endpoint, HttpEndpoint::Start(address, handlers));
     started.http_.push_back(std::move(endpoint));
   }
   if (!config.grpc_health_address.empty()) {
-    ASSIGN_OR_RETURN(started.grpc_health_, GrpcHealth::Start(config.grpc_health_address, *started.health_));
+    ASSIGN_OR_RETURN(started.grpc_health_,
+                     GrpcHealth::Start(config.grpc_health_address, *started.health_));
   }
   return started;
 }

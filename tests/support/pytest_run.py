@@ -15,7 +15,8 @@ import mount_namespace
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FAIL, CANNOT_RUN = 1, 77
-PROTOCOLS = ("csi.proto", "admin.proto", "pluginregistration.proto", "health.proto")
+PROTOCOLS = ("csi.proto", "admin.proto", "link.proto", "pluginregistration.proto",
+             "health.proto")
 
 
 def arguments(description):

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers with a good certificate that do not keep to the protocol: each loses its stream, and the
+others notice nothing."""
+
+import contextlib
+import itertools
+import os
+import queue
+import socket
+
+import grpc
+import link_pb2
+import pytest
+from csi_client import code_of
+from link_files import free_port
+from observed import metric
+
+ENDED_SECONDS = 60
+
+
+@pytest.fixture
+def metrics_port():
+    return free_port()
+
+
+@pytest.fixture
+def victim(new_cluster, metrics_port):
+    """A cluster of one node, which must have a link and serve at the end as well."""
+    cluster = new_cluster("n1", controller_flags=[f"--metrics-address=127.0.0.1:{metrics_port}"])
+    yield cluster
+    assert cluster.is_linked("n1")
+    volume = cluster.create("pvc", ["n1"])
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)
+
+
+class Peer:
+    """One stream, written to as the test likes."""
+
+    def __init__(self, channel):
+        self.outgoing = queue.Queue()
+        call = channel.stream_stream("/holdfast.link.v1.Link/Connect",
+                                     request_serializer=lambda message: message,
+                                     response_deserializer=link_pb2.ToNode.FromString)
+        self.stream = call(iter(self.outgoing.get, None), timeout=ENDED_SECONDS)
+
+    def send(self, **message):
+        self.send_bytes(link_pb2.FromNode(**message).SerializeToString())
+
+    def send_bytes(self, data):
+        self.outgoing.put(data)
+
+    def receive(self):
+        return next(self.stream)
+
+    def code_at_end(self):
+        """Reads to the end of the stream; how it ended."""
+        try:
+            for _ in itertools.takewhile(lambda _: True, self.stream):
+                pass
+        except grpc.RpcError as error:
+            return code_of(error)
+        finally:
+            self.outgoing.put(None)
+        return "OK"
+
+
+@contextlib.contextmanager
+def peer_as(cluster, directory, name="n2"):
+    tls = cluster.authority.issue(name, directory / f"{name}-peer-tls")
+    credentials = grpc.ssl_channel_credentials(*((tls / file).read_bytes()
+                                                 for file in ("ca.crt", "tls.key", "tls.crt")))
+    with grpc.secure_channel(f"localhost:{cluster.controller.port}", credentials) as channel:
+        yield Peer(channel)
+
+
+def register(name="n2", **fields):
+    return link_pb2.Register(protocol=1, driver="csi.holdfast.dev", node=name, **fields)
+
+
+def test_noise_instead_of_messages(victim, directory):
+    with peer_as(victim, directory) as peer:
+        peer.send_bytes(os.urandom(1000))
+        assert peer.code_at_end() != "OK"
+
+
+def test_more_than_a_message_may_have(victim, directory, metrics_port):
+    with peer_as(victim, directory) as peer:
+        peer.send(register=register(version="x" * (5 << 20)))
+        assert peer.code_at_end() in ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
+    assert metric(metrics_port, "holdfast_link_refused_total", code="UNAVAILABLE") >= 1
+
+
+@pytest.mark.parametrize("message", [
+    {}, {"proof": {"nonce": b"x"}}, {"pools": {}}, {"result": {"id": 1}}], ids=str)
+def test_no_name_first(victim, directory, message, metrics_port):
+    with peer_as(victim, directory) as peer:
+        peer.send(**message)
+        assert peer.code_at_end() == "INVALID_ARGUMENT"
+    assert metric(metrics_port, "holdfast_link_refused_total", code="INVALID_ARGUMENT") == 1
+
+
+def test_a_name_twice(victim, directory):
+    with peer_as(victim, directory) as peer:
+        peer.send(register=register())
+        peer.receive()
+        peer.send(register=register())
+        assert peer.code_at_end() == "INVALID_ARGUMENT"
+
+
+def test_a_name_that_is_none(victim, directory):
+    with peer_as(victim, directory) as peer:
+        peer.send(register=register("../n1"))
+        assert peer.code_at_end() == "INVALID_ARGUMENT"
+
+
+def test_another_version_of_the_protocol(victim, directory):
+    with peer_as(victim, directory) as peer:
+        message = register()
+        message.protocol = 99
+        peer.send(register=message)
+        assert peer.code_at_end() == "FAILED_PRECONDITION"
+
+
+def test_a_challenge_that_is_not_answered(victim, directory):
+    with peer_as(victim, directory) as peer:
+        peer.send(register=register())
+        peer.receive()
+        peer.send(proof={"nonce": b"guessed"})
+        assert peer.code_at_end() == "UNAUTHENTICATED"
+
+
+def test_the_proof_of_an_earlier_stream_replayed(victim, directory):
+    with peer_as(victim, directory) as first:
+        first.send(register=register())
+        nonce = first.receive().challenge.nonce
+        first.send(proof={"nonce": nonce})
+    with peer_as(victim, directory) as second:
+        second.send(register=register())
+        assert second.receive().challenge.nonce != nonce
+        second.send(proof={"nonce": nonce})
+        assert second.code_at_end() == "UNAUTHENTICATED"
+
+
+def test_a_peer_that_never_says_its_name(victim, directory, metrics_port):
+    with peer_as(victim, directory) as peer:
+        assert peer.code_at_end() == "DEADLINE_EXCEEDED"
+    assert metric(metrics_port, "holdfast_link_refused_total", code="DEADLINE_EXCEEDED") == 1
+
+
+def test_a_peer_that_never_finishes_the_handshake(victim):
+    with socket.create_connection(("127.0.0.1", victim.controller.port)) as silent:
+        silent.settimeout(ENDED_SECONDS)
+        silent.sendall(b"\x16\x03\x01\x02")  # the start of a TLS record, and no more
+        with contextlib.suppress(ConnectionResetError):
+            assert silent.recv(1) == b""
+
+
+def test_results_that_nobody_asked_for(victim, directory):
+    with peer_as(victim, directory) as peer:
+        peer.send(register=register())
+        peer.send(proof={"nonce": peer.receive().challenge.nonce})
+        for number in range(1000):
+            peer.send(result={"id": number, "code": 0})
+        peer.send(pools={"pools": [{"name": "default", "thin": {"maximum_volume": -1}}]})
+        peer.send(proof={"nonce": b"again"})
+        assert peer.code_at_end() == "INVALID_ARGUMENT"
