@@ -8,26 +8,8 @@
 #include "rpc/topology.h"
 
 namespace holdfast::controller {
-namespace {
-
-// The nodes that the requirement allows, in its order, each once.
-std::vector<std::string> AllowedNodes(const csi::v1::TopologyRequirement& requirement,
-                                      const std::string& driver_name) {
-  std::vector<std::string> ordered;
-  std::set<std::string> seen;
-  for (const auto* const list : {&requirement.preferred(), &requirement.requisite()}) {
-    for (const csi::v1::Topology& topology : *list) {
-      const std::string node = NodeOf(topology, driver_name);
-      if (!node.empty() && seen.insert(node).second) ordered.push_back(node);
-    }
-  }
-  return ordered;
-}
-
-}  // namespace
-
 const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name) {
-  for (const link::v1::Pool& pool : node.pools.pools()) {
+  for (const link::v1::Pool& pool : node.pools->pools()) {
     if (name.empty() || pool.name() == name) return pool.problem().empty() ? &pool : nullptr;
   }
   return nullptr;
@@ -42,6 +24,23 @@ std::string NodeOf(const csi::v1::Topology& topology, const std::string& driver_
   return segment == topology.segments().end() ? std::string() : segment->second;
 }
 
+std::vector<std::string> AllowedNodes(const csi::v1::TopologyRequirement& requirement,
+                                      const std::string& driver_name) {
+  std::vector<std::string> ordered;
+  std::set<std::string> seen;
+  for (const auto* const list : {&requirement.preferred(), &requirement.requisite()}) {
+    for (const csi::v1::Topology& topology : *list) {
+      const std::string node = NodeOf(topology, driver_name);
+      if (!node.empty() && seen.insert(node).second) ordered.push_back(node);
+    }
+  }
+  return ordered;
+}
+
+bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement) {
+  return requirement.preferred().empty() && requirement.requisite().empty();
+}
+
 Candidates Place(const csi::v1::TopologyRequirement& requirement,
                  const std::vector<link::NodeView>& nodes, const std::string& driver_name,
                  const Wanted& wanted) {
@@ -50,9 +49,8 @@ Candidates Place(const csi::v1::TopologyRequirement& requirement,
     const link::v1::Pool* const pool = FindPool(node, wanted.pool);
     room_of[node.name] = pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume();
   }
-  const bool free_choice = requirement.preferred().empty() && requirement.requisite().empty();
   std::vector<std::string> allowed = AllowedNodes(requirement, driver_name);
-  if (free_choice) {
+  if (IsFreeChoice(requirement)) {
     for (const auto& [name, room] : room_of) allowed.push_back(name);
     std::ranges::stable_sort(allowed, [&](const std::string& a, const std::string& b) {
       return room_of.at(a) > room_of.at(b);

@@ -19,6 +19,12 @@ namespace holdfast::controller {
 // The node that a topology names; empty if it names none of this driver's.
 [[nodiscard]] std::string NodeOf(const csi::v1::Topology& topology, const std::string& driver_name);
 
+// The nodes that the requirement allows, in its order, each once; empty if it leaves the choice
+// free.
+[[nodiscard]] std::vector<std::string> AllowedNodes(const csi::v1::TopologyRequirement& requirement,
+                                                    const std::string& driver_name);
+[[nodiscard]] bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement);
+
 struct Wanted {
   std::string pool;
   Provisioning provisioning = Provisioning::kThick;

@@ -2,7 +2,6 @@
 #include "controller/router.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "controller/capabilities.h"
 #include "controller/capacity.h"
@@ -81,14 +80,11 @@ absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
   const std::string only = NodeOf(request.accessible_topology(), env_.driver_name);
   if (request.has_accessible_topology() && only.empty()) return absl::OkStatus();
   if (!question.possible) return absl::OkStatus();
-  if (only.empty()) {
-    for (const link::NodeView& node : env_.hub.Nodes()) AddCapacity(question, node, response);
-    return absl::OkStatus();
-  }
-  const std::optional<link::NodeView> node = env_.hub.Find(only);
+  const std::vector<link::NodeView> nodes =
+      only.empty() ? env_.hub.Nodes() : env_.hub.Nodes({only});
+  for (const link::NodeView& node : nodes) AddCapacity(question, node, response);
   // Nothing false is said of a node that is on its way back.
-  if (!node) return Unavailable("node '{}' is not connected", only);
-  AddCapacity(question, *node, response);
+  if (nodes.empty() && !only.empty()) return Unavailable("node '{}' is not connected", only);
   return absl::OkStatus();
 }
 

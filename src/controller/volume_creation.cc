@@ -84,7 +84,8 @@ absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const csi::v1::CreateVolum
                                                       const Wanted& wanted,
                                                       link::Deadline deadline) {
   while (true) {
-    const std::vector<link::NodeView> nodes = hub_.Nodes();
+    const std::size_t connected = hub_.CountNodes();
+    const std::vector<link::NodeView> nodes = NodesFor(request.accessibility_requirements());
     const bool settled = hub_.IsSettled();
     Candidates candidates =
         Place(request.accessibility_requirements(), nodes, driver_name_, wanted);
@@ -93,11 +94,17 @@ absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const csi::v1::CreateVolum
         request.has_accessibility_requirements() && here + candidates.absent.size() == 1;
     if (settled || (one && here == 1)) return candidates;
     const bool news =
-        one ? hub_.WaitForMoreThan(nodes.size(), deadline) : hub_.WaitUntilSettled(deadline);
+        one ? hub_.WaitForMoreThan(connected, deadline) : hub_.WaitUntilSettled(deadline);
     if (!news && !hub_.IsSettled()) {
       return Unavailable("the controller has just started and waits for its nodes; try again");
     }
   }
+}
+
+std::vector<link::NodeView> VolumeCreation::NodesFor(
+    const csi::v1::TopologyRequirement& requirement) const {
+  if (IsFreeChoice(requirement)) return hub_.Nodes();
+  return hub_.Nodes(AllowedNodes(requirement, driver_name_));
 }
 
 absl::Status VolumeCreation::CreateOn(const std::string& node,

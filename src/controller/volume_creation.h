@@ -32,6 +32,8 @@ class VolumeCreation final {
  private:
   absl::StatusOr<Candidates> AwaitPlace(const csi::v1::CreateVolumeRequest& request,
                                         const Wanted& wanted, link::Deadline deadline);
+  [[nodiscard]] std::vector<link::NodeView> NodesFor(
+      const csi::v1::TopologyRequirement& requirement) const;
   absl::Status CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
                         link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
 

@@ -5,6 +5,11 @@
 
 namespace holdfast {
 
+std::vector<std::string> HostPort::ListenHosts() const {
+  if (host.empty()) return {"::", "0.0.0.0"};
+  return {host};
+}
+
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
   const absl::Status wrong = InvalidArgument(
       "'{}' must be HOST:PORT, such as 127.0.0.1:9808, [::1]:9808 or :9808 for every address",

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/status.h"
 
@@ -12,6 +13,10 @@ namespace holdfast {
 struct HostPort {
   std::string host;  // without brackets; empty: every address
   int port = 0;      // 1 to 65535
+
+  // What to try to listen on, in this order: an empty host is every address of both families, and
+  // of IPv4 alone where the kernel has no IPv6.
+  [[nodiscard]] std::vector<std::string> ListenHosts() const;
 };
 
 // "host:9808", "127.0.0.1:9808", "[::1]:9808" or ":9808". INVALID_ARGUMENT otherwise.

@@ -115,11 +115,14 @@ std::vector<NodeView> Hub::Nodes() const {
   return views;
 }
 
-std::optional<NodeView> Hub::Find(const std::string& node) const {
+std::vector<NodeView> Hub::Nodes(const std::vector<std::string>& names) const {
   const std::lock_guard lock(mutex_);
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return std::nullopt;
-  return NodeView{node, found->second.pools};
+  std::vector<NodeView> views;
+  for (const std::string& name : names) {
+    const auto node = nodes_.find(name);
+    if (node != nodes_.end()) views.push_back({name, node->second.pools});
+  }
+  return views;
 }
 
 std::size_t Hub::CountNodes() const {
@@ -231,9 +234,9 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
     if (registered == registered_.end()) return;  // it has ended
     Node& node = nodes_[session->node()];
     older = std::exchange(node.session, session);
-    node.pools = registered->second.pools();
+    node.pools = std::make_shared<const v1::Pools>(registered->second.pools());
     lost_.erase(session->node());
-    for (const v1::Pool& pool : node.pools.pools()) {
+    for (const v1::Pool& pool : node.pools->pools()) {
       pool_ids_[{session->node(), pool.name()}] = pool.id();
     }
     for (const v1::Volume& volume : registered->second.volumes()) {
@@ -251,9 +254,12 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
 }
 
 void Hub::OnPools(Session& session, const v1::Pools& pools) {
+  auto told = std::make_shared<const v1::Pools>(pools);
   const std::lock_guard lock(mutex_);
   const auto node = nodes_.find(session.node());
-  if (node != nodes_.end() && node->second.session.get() == &session) node->second.pools = pools;
+  if (node != nodes_.end() && node->second.session.get() == &session) {
+    node->second.pools = std::move(told);
+  }
 }
 
 void Hub::OnEnd(Session& session, const absl::Status& why) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +22,7 @@ constexpr std::uint32_t kProtocol = 1;
 // What a connected node has said of itself.
 struct NodeView {
   std::string name;
-  v1::Pools pools;
+  std::shared_ptr<const v1::Pools> pools;  // never null
 };
 
 // Thread-safe. Truth stays on the nodes: what is kept here was learned from streams that are up,
@@ -44,7 +43,8 @@ class Hub final : public SessionOwner {
                                                 Deadline deadline);
 
   [[nodiscard]] std::vector<NodeView> Nodes() const;  // connected ones, by name
-  [[nodiscard]] std::optional<NodeView> Find(const std::string& node) const;  // if connected
+  // Those of them that are named, in that order; looks at no others.
+  [[nodiscard]] std::vector<NodeView> Nodes(const std::vector<std::string>& names) const;
   [[nodiscard]] std::size_t CountNodes() const;
   // Waits as Call does; whether the node is connected then.
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
@@ -93,7 +93,7 @@ class Hub final : public SessionOwner {
   };
   struct Node {
     std::shared_ptr<Session> session;
-    v1::Pools pools;
+    std::shared_ptr<const v1::Pools> pools;
   };
 
   absl::Status RequireSamePools(const v1::Register& message) const;  // with mutex_ held

@@ -36,12 +36,13 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::str
       response.set_content(answer.text, "text/plain; version=0.0.4; charset=utf-8");
     });
   }
-  const std::string host = where.host.empty() ? "::" : where.host;
-  if (!server->bind_to_port(host, where.port)) {
-    return FailedPrecondition("cannot listen on '{}': is it taken, and an address of this host?",
-                              address);
+  for (const std::string& host : where.ListenHosts()) {
+    if (server->bind_to_port(host, where.port)) {
+      return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(server)));
+    }
   }
-  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(server)));
+  return FailedPrecondition("cannot listen on '{}': is it taken, and an address of this host?",
+                            address);
 }
 
 HttpEndpoint::HttpEndpoint(std::unique_ptr<httplib::Server> server)

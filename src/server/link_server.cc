@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "os/file_limit.h"
+
 namespace holdfast::server {
 namespace {
 
@@ -13,8 +15,8 @@ constexpr std::chrono::milliseconds kGoodbyeTime{500};
 // A node with thousands of volumes names them all when it registers.
 constexpr int kMaxMessageBytes = 4 << 20;
 constexpr int kMaxStreamsPerConnection = 4;
-// Who connects and says nothing holds a descriptor no longer than this.
-constexpr int kHandshakeTimeMs = 10'000;
+// Who connects and opens no stream holds a descriptor no longer than this.
+constexpr int kStreamlessMs = 10'000;
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 constexpr int kLeastPingMs = 5'000;
@@ -24,27 +26,36 @@ constexpr int kLeastPingMs = 5'000;
 absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& address,
                                                               const link::TlsDirectory& tls,
                                                               link::Hub& hub) {
+  ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address, link::ServerTls(tls), &port);
+  using Connections = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  const std::shared_ptr acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      Connections::FROM_FD, link::ServerTls(tls));
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeMs);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kStreamlessMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kStreamlessMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.RegisterService(&hub.service());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return FailedPrecondition("cannot listen for nodes on '{}': is it taken?", address);
-  }
-  return std::unique_ptr<LinkServer>(new LinkServer(hub, std::move(server)));
+  if (server == nullptr) return Internal("cannot start the link's server");
+  ASSIGN_OR_RETURN(auto listener, TcpListener::Start(address, file_limit, [acceptor](int fd) {
+                     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+                     taken.fd = fd;
+                     acceptor->HandleNewConnection(&taken);
+                   }));
+  return std::unique_ptr<LinkServer>(new LinkServer(hub, std::move(server), std::move(listener)));
 }
 
-LinkServer::LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server)
-    : hub_(hub), server_(std::move(server)), housekeeper_([this] { KeepHouse(); }) {}
+LinkServer::LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server,
+                       std::unique_ptr<TcpListener> listener)
+    : hub_(hub),
+      server_(std::move(server)),
+      listener_(std::move(listener)),
+      housekeeper_([this] { KeepHouse(); }) {}
 
 LinkServer::~LinkServer() {
   {
@@ -53,6 +64,7 @@ LinkServer::~LinkServer() {
     changed_.notify_all();
   }
   housekeeper_.join();
+  listener_.reset();
   hub_.Stop();
   server_->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
   server_->Wait();

@@ -12,6 +12,7 @@
 
 #include "link/credentials.h"
 #include "link/hub.h"
+#include "server/tcp_listener.h"
 
 namespace holdfast::server {
 
@@ -27,11 +28,13 @@ class LinkServer final {
   ~LinkServer();
 
  private:
-  LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server);
+  LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server,
+             std::unique_ptr<TcpListener> listener);
   void KeepHouse();
 
   link::Hub& hub_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<TcpListener> listener_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;  // guarded by mutex_

@@ -22,9 +22,14 @@ TEST_CASE("addresses as people write them") {
   check(":9808", "", 9808);
 }
 
+TEST_CASE("an empty host is every address") {
+  CHECK(ParseHostPort(":1")->ListenHosts() == std::vector<std::string>{"::", "0.0.0.0"});
+  CHECK(ParseHostPort("h:1")->ListenHosts() == std::vector<std::string>{"h"});
+}
+
 TEST_CASE("what is no address is refused") {
-  for (const char* text : {"", "localhost", "localhost:", ":0", ":65536", ":-1", ":9808x", "::1:9808",
-                           "host:99999999999999999999", "a: 1"}) {
+  for (const char* text : {"", "localhost", "localhost:", ":0", ":65536", ":-1", ":9808x",
+                           "::1:9808", "host:99999999999999999999", "a: 1"}) {
     INFO(text);
     CHECK_FAILS(ParseHostPort(text), kInvalidArgument, "must be HOST:PORT");
   }

@@ -46,7 +46,8 @@ class Cluster {
 
   std::string Sign(const json& claims, const std::string& key_id = "first") const {
     const std::string text = claims.dump();
-    json_t* const signed_text = json_pack("{s:o}", "payload", jose_b64_enc(text.data(), text.size()));
+    json_t* const signed_text =
+        json_pack("{s:o}", "payload", jose_b64_enc(text.data(), text.size()));
     json_t* const header = json_pack("{s:{s:s}}", "protected", "kid", key_id.c_str());
     json_t* const key = json_loads(private_.c_str(), 0, nullptr);
     REQUIRE(jose_jws_sig(nullptr, signed_text, header, key));
@@ -133,9 +134,9 @@ TEST_CASE("who signs without the cluster's key is refused") {
   CHECK_FAILS(Ask(other.Sign(Claims()), cluster.keys()), kUnauthenticated, "not signed");
   const std::string token = cluster.Sign(Claims());
   // The claims of one token with the signature of another.
-  const std::string forged = token.substr(0, token.find('.')) + "." +
-                             other.Sign(With(Claims(), "exp", kNow + 999)).substr(
-                                 token.find('.') + 1);
+  const std::string forged =
+      token.substr(0, token.find('.')) + "." +
+      other.Sign(With(Claims(), "exp", kNow + 999)).substr(token.find('.') + 1);
   CHECK_FAILS(Ask(forged, cluster.keys()), kUnauthenticated, "not signed");
 }
 
@@ -172,7 +173,7 @@ TEST_CASE("what is no token is refused") {
   for (const std::string& token :
        {std::string("x"), std::string("a.b.c"), std::string(".."), good + ".x", "!" + good,
         good.substr(0, good.rfind('.')), std::string(20'000, 'a') + "." + good,
-        std::string("W10.W10.W10"), std::string("bnVsbA.bnVsbA.") }) {
+        std::string("W10.W10.W10"), std::string("bnVsbA.bnVsbA.")}) {
     INFO(token.substr(0, 40));
     CHECK_FAILS(Ask(token, cluster.keys()), kUnauthenticated, "is no JWT");
   }

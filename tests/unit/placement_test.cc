@@ -15,8 +15,8 @@ constexpr char kDriver[] = "csi.holdfast.dev";
 
 link::NodeView NodeWith(const std::string& name, Bytes thick, Bytes thin,
                         const std::string& pool = "default", const std::string& problem = "") {
-  link::NodeView node{.name = name, .pools = {}};
-  link::v1::Pool& described = *node.pools.add_pools();
+  link::v1::Pools pools;
+  link::v1::Pool& described = *pools.add_pools();
   described.set_name(pool);
   described.set_default_filesystem("xfs");
   described.set_problem(problem);
@@ -24,7 +24,7 @@ link::NodeView NodeWith(const std::string& name, Bytes thick, Bytes thin,
   described.mutable_thick()->set_maximum_volume(thick);
   described.mutable_thin()->set_available(thin);
   described.mutable_thin()->set_maximum_volume(thin);
-  return node;
+  return {.name = name, .pools = std::make_shared<const link::v1::Pools>(std::move(pools))};
 }
 
 csi::v1::Topology At(const std::string& node) {
@@ -78,7 +78,7 @@ TEST_CASE("who is not connected, and who has no room or no such pool, is told ap
 }
 
 TEST_CASE("a pool without a name is each node's first one") {
-  CHECK(FindPool(kNodes[0], "") == &kNodes[0].pools.pools(0));
+  CHECK(FindPool(kNodes[0], "") == &kNodes[0].pools->pools(0));
   CHECK(Place({}, kNodes, kDriver, Thick(kMiB, "")).fitting == Names{"other", "b", "c", "a"});
 }
 

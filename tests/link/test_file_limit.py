@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every node is an open file of the controller's. Strangers that take them all do not make it deaf,
+nor keep it from its own socket."""
+
+import contextlib
+import resource
+import socket
+
+from cluster import until
+
+FILES = 320
+
+
+def test_more_connections_than_files(new_cluster):
+    cluster = new_cluster("n1")
+    cluster.controller.server.limits[resource.RLIMIT_NOFILE] = (FILES, FILES)
+    cluster.controller.server.kill()
+    cluster.controller.start()
+    cluster.wait_for("n1")
+    with contextlib.ExitStack() as strangers:
+        for _ in range(2 * FILES):
+            strangers.enter_context(
+                socket.create_connection(("127.0.0.1", cluster.controller.port)))
+        until(lambda: "connections refused: the process may have" in cluster.controller.log(),
+              "the limit is not told")
+        volume = cluster.create("pvc", ["n1"])
+    cluster.nodes["n1"].crash()
+    cluster.wait_for("n1")
+    cluster.call("DeleteVolume", volume_id=volume.volume_id)
