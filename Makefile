@@ -5,7 +5,8 @@ BINARY := $(BUILD)/holdfast
 PREFIX ?= /usr
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-quick lint format bench asan tsan install clean
+.PHONY: help deps build demo test test-quick lint format bench asan tsan image manifests e2e \
+  e2e-upstream scale install clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -51,6 +52,30 @@ asan: ## unit and root tests under AddressSanitizer and UndefinedBehaviorSanitiz
 tsan: ## concurrency tests under ThreadSanitizer
 	@scripts/install-deps build test
 	scripts/test tsan
+
+image: build ## make the container image build/image/holdfast.tar, without Docker
+	@scripts/install-deps image
+	scripts/image --binary $(BINARY)
+
+manifests: ## write deploy/kubernetes/ anew from the chart
+	scripts/manifests
+
+e2e: image ## a real Kubernetes of two nodes: install the chart, try everything
+	@scripts/install-deps e2e
+	tests/e2e/run
+	tests/e2e/upstream
+
+e2e-upstream: image ## Kubernetes' own storage suite, all of it (hours)
+	@scripts/install-deps e2e
+	tests/e2e/upstream --all
+
+scale: build ## measure the controller with thousands of simulated nodes, write docs/benchmarks.md
+	@scripts/install-deps bench e2e
+	cmake --preset release -DHOLDFAST_BENCH=ON >/dev/null
+	cmake --build --preset release
+	tests/e2e/build-tools
+	bench/scale/cluster
+	bench/scale/run --write-docs
 
 install: build ## install the binary, a systemd unit and an example configuration
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/sbin/holdfast

@@ -1,0 +1,59 @@
+{{/* The security context of a container that needs nothing of its host. */}}
+{{- define "holdfast.unprivileged" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* csi-provisioner, for both places where it may run; the socket is mounted at /csi. */}}
+{{- define "holdfast.provisioner" -}}
+- name: provisioner
+  image: {{ .Values.provisioner.image | quote }}
+  args:
+    - --csi-address=/csi/csi.sock
+    # A thick volume is allocated while the call runs.
+    - --timeout=60s
+    # CreateVolume gets the one node that the scheduler chose, not the whole cluster.
+    - --strict-topology
+    - --enable-capacity
+    # The StatefulSet or DaemonSet owns the capacity objects: they outlive a pod and go with the
+    # installation.
+    - --capacity-ownerref-level=1
+    - --capacity-poll-interval={{ .Values.provisioner.capacityPollInterval }}
+    {{- if eq .Values.provisioning "nodes" }}
+    - --node-deployment
+    {{- else }}
+    # Enough for some hundred nodes at once; the defaults write one object per second.
+    - --capacity-threads=8
+    - --kube-api-capacity-qps=50
+    - --kube-api-capacity-burst=100
+    - --kube-api-qps=50
+    - --kube-api-burst=100
+    {{- end }}
+  env:
+    - name: NAMESPACE
+      valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+    - name: POD_NAME
+      valueFrom: {fieldRef: {fieldPath: metadata.name}}
+    {{- if eq .Values.provisioning "nodes" }}
+    - name: NODE_NAME
+      valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+    {{- end }}
+  securityContext:
+    {{- include "holdfast.unprivileged" . | nindent 4 }}
+  resources:
+    {{- toYaml .Values.provisioner.resources | nindent 4 }}
+{{- end }}
+
+{{/* Probes of a driver that serves health itself, on the port named health. */}}
+{{- define "holdfast.probes" -}}
+livenessProbe:
+  httpGet: {path: /healthz, port: health}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: {path: /readyz, port: health}
+  periodSeconds: 5
+  timeoutSeconds: 5
+{{- end }}

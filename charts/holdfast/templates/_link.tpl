@@ -1,0 +1,25 @@
+{{/* The host that nodes dial and that the controller's certificate names. */}}
+{{- define "holdfast.link.host" -}}
+{{ include "holdfast.controller" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{/* Whom the node's token is for. */}}
+{{- define "holdfast.link.audience" -}}
+link.{{ .Values.driverName }}
+{{- end }}
+
+{{- define "holdfast.link.controllerSecret" -}}
+{{- if eq .Values.link.certificates "secret" -}}
+{{ required "link.certificates is secret: link.controllerSecret must name the Secret" .Values.link.controllerSecret }}
+{{- else -}}
+{{ .Release.Name }}-link-controller
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.link.nodeSecret" -}}
+{{- if eq .Values.link.certificates "secret" -}}
+{{ required "link.certificates is secret: link.nodeSecret must name the Secret" .Values.link.nodeSecret }}
+{{- else -}}
+{{ .Release.Name }}-link-node
+{{- end }}
+{{- end }}

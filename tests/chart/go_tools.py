@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pinned tools and data from the Go module proxy: helm, kubeconform, Kubernetes' OpenAPI."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+DIRECTORY = pathlib.Path(os.environ.get("HOLDFAST_TOOLS_DIR", REPOSITORY / "build" / "tools"))
+PROGRAMS = {"helm": ("helm.sh/helm/v3", "cmd/helm", "v3.22.0"),
+            "kubeconform": ("github.com/yannh/kubeconform", "cmd/kubeconform", "v0.8.0")}
+# The oldest Kubernetes that the chart takes, and the one that the driver is tried with.
+KUBERNETES = ("v1.33.5", "v1.36.1")
+
+
+def find_go():
+    """Sees to a Go that is new enough for all that is built here, whatever is installed."""
+    subprocess.run([REPOSITORY / "scripts" / "go-tools"], check=True)
+
+
+def go(*words, **environment):
+    # Away from any module, whose own requirements would count; with the Go that a module asks for.
+    settings = {"GOTOOLCHAIN": "auto", "CGO_ENABLED": "0", **environment}
+    return subprocess.run([DIRECTORY / "go", *words], cwd="/", env={**os.environ, **settings}, check=True,
+                          capture_output=True, text=True).stdout
+
+
+def program(name):
+    """Returns the path of a tool, which is built if it is missing or of another version."""
+    module, package, version = PROGRAMS[name]
+    path = DIRECTORY / name
+    if not (path.exists() and f"mod\t{module}\t{version}\t" in go("version", "-m", path)):
+        DIRECTORY.mkdir(parents=True, exist_ok=True)
+        print(f"building {name} {version}", flush=True)
+        go("install", f"{module}/{package}@{version}", GOBIN=str(DIRECTORY))
+    return path
+
+
+def kubernetes_openapi(version):
+    """Returns Kubernetes' own description of its API."""
+    where = json.loads(go("mod", "download", "-json", f"k8s.io/kubernetes@{version}"))["Dir"]
+    return json.loads(pathlib.Path(where, "api/openapi-spec/swagger.json").read_text())

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing has more rights than it needs: pods, roles, tokens, the network."""
+
+import pytest
+
+import value_sets
+from rendering import render
+
+RESTRICTED = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+              "capabilities": {"drop": ["ALL"]}}
+
+
+def rendered(values):
+    return render(*values.get("values", ()), text=values.get("text", ""))
+
+
+@pytest.fixture(params=value_sets.VALUE_SETS)
+def chart(request):
+    return rendered(value_sets.VALUE_SETS[request.param])
+
+
+def test_the_controller_meets_the_restricted_standard(chart):
+    pod = chart.pod("controller")
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"}}
+    for container in pod["containers"]:
+        assert container["securityContext"] == RESTRICTED
+    assert all({"emptyDir", "secret"} & volume.keys() for volume in pod["volumes"])
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+
+
+def test_on_the_node_the_driver_alone_is_privileged(chart):
+    pod = chart.pod("node")
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    for container in pod["containers"]:
+        wanted = ({"privileged": True, "readOnlyRootFilesystem": True}
+                  if container["name"] == "holdfast" else RESTRICTED)
+        assert container["securityContext"] == wanted
+        assert "Bidirectional" not in str(container) or container["name"] == "holdfast"
+
+
+def test_every_container_has_requests_and_a_memory_limit(chart):
+    for component in ("controller", "node"):
+        for container in chart.pod(component)["containers"]:
+            assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
+            assert "memory" in container["resources"]["limits"]
+
+
+def test_the_node_has_a_token_for_the_cluster_only_where_it_provisions(chart):
+    pod = chart.pod("node")
+    assert pod["automountServiceAccountToken"] is False
+    holders = [container["name"] for container in pod["containers"]
+               if any("kubernetes.io/serviceaccount" in mount["mountPath"]
+                      for mount in container["volumeMounts"])]
+    provisions = "provisioner" in chart.containers("node")
+    assert holders == (["provisioner"] if provisions else [])
+
+
+def test_roles_have_no_wildcards_and_no_secrets(chart):
+    roles = chart.all("ClusterRole") + chart.all("Role")
+    for rule in (rule for role in roles for rule in role["rules"]):
+        assert "*" not in rule["verbs"] + rule.get("resources", []) + rule.get("apiGroups", [])
+        assert "secrets" not in rule.get("resources", [])
+
+
+def test_the_node_has_no_role_unless_it_provisions():
+    bindings = render().all("ClusterRoleBinding") + render().all("RoleBinding")
+    assert "holdfast-node" not in [subject["name"] for binding in bindings
+                                   for subject in binding["subjects"]]
+
+
+def test_only_nodes_reach_the_link_and_nobody_the_nodes():
+    chart = render()
+    [rule] = chart.one("NetworkPolicy", "holdfast-controller")["spec"]["ingress"]
+    [source] = rule["from"]
+    labels = chart.one("DaemonSet")["spec"]["template"]["metadata"]["labels"]
+    assert source == {"podSelector": {"matchLabels": labels}}
+    assert rule["ports"] == [{"protocol": "TCP", "port": "link"}]
+    closed = chart.one("NetworkPolicy", "holdfast-node")["spec"]
+    assert closed["policyTypes"] == ["Ingress"] and "ingress" not in closed
+
+
+def test_the_test_pod_meets_the_restricted_standard():
+    [pod] = render().all("Pod")
+    assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert [container["securityContext"] for container in pod["spec"]["containers"]] == [RESTRICTED]

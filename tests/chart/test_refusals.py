@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that cannot work are refused before anything is installed, with the value's name."""
+
+import pytest
+
+from rendering import Refused, render
+
+LONG = "/var/lib/" + 90 * "k"
+REFUSALS = {
+    "colour=blue": "'colour' not allowed",
+    "node.sidecar=false": "'sidecar' not allowed",
+    "node.sidecars=maybe": "/node/sidecars",
+    "logLevel=loud": "/logLevel",
+    "driverName=Holdfast": "/driverName",
+    "kubeletPath=var/lib/kubelet": "/kubeletPath",
+    "kubeletPath=/var/../kubelet": "/kubeletPath",
+    f"kubeletPath={LONG}": "kubeletPath is too long.*107",
+    "stateDir=/var/lib/holdfast/": "/stateDir",
+    "provisioning=everywhere": "/provisioning",
+    "pools=null": "pools",
+    "link.port=80": "/link/port",
+    "link.port=9809": "/link/port",
+    "link.certificates=none": "/link/certificates",
+    "link.certificates=secret": "/link/controllerSecret",
+    "node.maxVolumes=-1": "/node/maxVolumes",
+    "node.updateStrategy=Recreate": "/node/updateStrategy",
+    "node.maxUnavailable=some": "/node/maxUnavailable",
+    "provisioner.capacityPollInterval=often": "/provisioner/capacityPollInterval",
+    "controller.resources.limits.memory=much": "/controller/resources/limits/memory",
+    "image.tag=a:b": "/image/tag",
+}
+POOL_REFUSALS = {
+    "{name: UPPER, path: /srv}": "/pools/0/name",
+    "{name: twenty-five-letters-long-x, path: /srv}": "/pools/0/name",
+    "{name: default, path: srv}": "/pools/0/path",
+    "{name: default}": "missing property 'path'",
+    "{name: default, path: /srv, fs: zfs}": "/pools/0/fs",
+    "{name: default, path: /srv, reserve: much}": "/pools/0/reserve",
+    "{name: default, path: /srv, overcommit: 0.5}": "/pools/0/overcommit",
+    "{name: default, path: /srv, watermark: '90'}": "/pools/0/watermark",
+    "{name: default, path: /srv, size: 1Gi}": "'size' not allowed",
+}
+CLASS_REFUSALS = {
+    "{name: Fast}": "/storageClasses/0/name",
+    "{parameters: {}}": "missing property 'name'",
+    "{name: fast, reclaimPolicy: Recycle}": "/storageClasses/0/reclaimPolicy",
+    "{name: fast, volumeBindingMode: Late}": "/storageClasses/0/volumeBindingMode",
+    "{name: fast, parameters: {fstype: ext4}}": "'fstype' not allowed",
+    "{name: fast, parameters: {provisioning: fat}}": "/storageClasses/0/parameters/provisioning",
+}
+
+
+@pytest.mark.parametrize("value", REFUSALS)
+def test_a_wrong_value(value):
+    with pytest.raises(Refused, match=REFUSALS[value]):
+        render(value)
+
+
+@pytest.mark.parametrize("pool", POOL_REFUSALS)
+def test_a_wrong_pool(pool):
+    with pytest.raises(Refused, match=POOL_REFUSALS[pool]):
+        render(text=f"pools: [{pool}]")
+
+
+@pytest.mark.parametrize("storage_class", CLASS_REFUSALS)
+def test_a_wrong_class(storage_class):
+    with pytest.raises(Refused, match=CLASS_REFUSALS[storage_class]):
+        render(text=f"storageClasses: [{storage_class}]")
+
+
+def test_two_pools_of_one_name():
+    with pytest.raises(Refused, match="two pools are named 'a'"):
+        render(text="pools: [{name: a, path: /srv/a}, {name: a, path: /srv/b}]")
+
+
+def test_a_class_with_a_pool_that_is_not_there():
+    with pytest.raises(Refused, match="StorageClass 'fast'.*pool 'nvme'"):
+        render(text="storageClasses: [{name: fast, parameters: {pool: nvme}}]")

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real provisioner and resizer, with the chart's flags and no rights but the chart's.
+
+The API server is real; what schedulers and kubelets would write into it, the test writes.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+
+import pytest
+
+import api_server
+import serve
+from cluster import TOPOLOGY_KEY, until
+from rendering import NAMESPACE, render
+
+NODE = "n1"
+DRIVER = "csi.holdfast.dev"
+SECONDS = 120
+WORKLOADS = {"controller": ("statefulset", "holdfast-controller"),
+             "node": ("daemonset", "holdfast-node")}
+NODE_OBJECTS = [
+    {"apiVersion": "v1", "kind": "Node",
+     "metadata": {"name": NODE, "labels": {TOPOLOGY_KEY: NODE}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": NODE}, "spec": {
+        "drivers": [{"name": DRIVER, "nodeID": NODE, "topologyKeys": [TOPOLOGY_KEY]}]}}]
+CLAIM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+         "metadata": {"name": "data", "namespace": "default", "annotations": {
+             "volume.kubernetes.io/selected-node": NODE,
+             "volume.kubernetes.io/storage-provisioner": DRIVER}},
+         "spec": {"storageClassName": "holdfast", "accessModes": ["ReadWriteOnce"],
+                  "resources": {"requests": {"storage": "64Mi"}}}}
+
+
+class Objects:
+    """Kubernetes objects by kubectl."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def list(self, kind, namespace="default"):
+        return json.loads(self.server.kubectl("get", kind, "-n", namespace, "-o", "json").stdout)[
+            "items"]
+
+    def apply(self, thing):
+        self.server.kubectl("apply", "-f", "-", text=json.dumps(thing))
+
+    def patch(self, kind, name, change, *words):
+        self.server.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps(change), *words)
+
+    def delete(self, kind, name, namespace="default"):
+        self.server.kubectl("delete", kind, name, "-n", namespace, "--wait=false",
+                            "--ignore-not-found")
+
+
+@pytest.fixture
+def objects(release):
+    objects = Objects(release.server)
+    for thing in NODE_OBJECTS:
+        objects.apply(thing)
+    yield objects
+    for told in objects.list("csistoragecapacities", NAMESPACE):
+        objects.delete("csistoragecapacity", told["metadata"]["name"], NAMESPACE)
+    for thing in NODE_OBJECTS:
+        objects.delete(thing["kind"], thing["metadata"]["name"])
+
+
+@pytest.fixture
+def driver(tmp_path):
+    (tmp_path / "pool").mkdir()
+    server = serve.Server(os.environ["HOLDFAST_BINARY"], tmp_path,
+                          [f"default=file:{tmp_path}/pool"], NODE)
+    assert server.start() is None
+    yield server
+    assert server.stop() is None
+
+
+def make_pod(objects, component):
+    """Makes the pod that the workload's controller would make; returns its name."""
+    kind, name = WORKLOADS[component]
+    [owner] = [found for found in objects.list(kind, NAMESPACE)
+               if found["metadata"]["name"] == name]
+    reference = {"apiVersion": "apps/v1", "kind": owner["kind"], "name": name, "controller": True,
+                 "uid": owner["metadata"]["uid"]}
+    objects.apply({"apiVersion": "v1", "kind": "Pod", "spec": owner["spec"]["template"]["spec"],
+                   "metadata": {"name": f"{name}-0", "namespace": NAMESPACE,
+                                "ownerReferences": [reference]}})
+    return f"{name}-0"
+
+
+@contextlib.contextmanager
+def sidecar(server, driver, rendered, component, name, pod, directory):
+    """Runs a sidecar's program with its rendered flags, as the ServiceAccount of its pod."""
+    account = rendered.pod(component)["serviceAccountName"]
+    token = server.kubectl("create", "token", account, "-n", NAMESPACE).stdout
+    kubeconfig = directory / f"{name}.kubeconfig"
+    kubeconfig.write_text(server.kubeconfig.read_text().replace("token: admin", f"token: {token}"))
+    flags = [flag for flag in rendered.flags(component, name) if "--csi-address" not in flag]
+    log = directory / f"{name}.log"
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [api_server.programs() / f"csi-{name}", *flags, f"--csi-address={driver.socket}",
+             f"--kubeconfig={kubeconfig}"], stdout=output, stderr=output,
+            env={"NAMESPACE": NAMESPACE, "POD_NAME": pod, "NODE_NAME": NODE})
+    try:
+        yield process
+        assert process.poll() is None, log.read_text()
+        assert "forbidden" not in log.read_text(), log.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def expect_volume(objects):
+    until(lambda: objects.list("pv"), "no PersistentVolume is made", SECONDS)
+    [volume] = objects.list("pv")
+    [term] = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [
+        {"key": TOPOLOGY_KEY, "operator": "In", "values": [NODE]}]
+    return volume["metadata"]["name"]
+
+
+def expect_capacity(objects, owner):
+    """Each class has room on the node, and the objects go with the installation."""
+    until(lambda: len(objects.list("csistoragecapacities", NAMESPACE)) == 2,
+          "the capacity of two classes is not told", SECONDS)
+    for told in objects.list("csistoragecapacities", NAMESPACE):
+        assert told["nodeTopology"]["matchLabels"] == {TOPOLOGY_KEY: NODE}
+        assert told["maximumVolumeSize"] != "0"
+        assert [found["kind"] for found in told["metadata"]["ownerReferences"]] == [owner]
+
+
+def release_volume(objects, volume):
+    """What the PersistentVolume controller does after its claim is gone."""
+    objects.patch("pvc", "data", {"metadata": {"finalizers": None}})
+    objects.delete("pvc", "data")
+    objects.patch("pv", volume, {"status": {"phase": "Released"}}, "--subresource=status")
+
+
+def expect_deletion(objects, volume):
+    def is_gone():
+        left = objects.list("pv")
+        if left and "deletionTimestamp" in left[0]["metadata"]:
+            objects.patch("pv", volume, {"metadata": {"finalizers": None}})
+        return not left
+    until(is_gone, "the PersistentVolume is not deleted", SECONDS)
+
+
+@pytest.mark.parametrize("component, values, owner", [
+    ("controller", [], "StatefulSet"), ("node", ["provisioning=nodes"], "DaemonSet")])
+def test_the_provisioner(release, objects, driver, tmp_path, component, values, owner):
+    release.upgrade(values)
+    pod = make_pod(objects, component)
+    with sidecar(release.server, driver, render(*values), component, "provisioner", pod, tmp_path):
+        objects.apply(CLAIM)
+        volume = expect_volume(objects)
+        expect_capacity(objects, owner)
+        release_volume(objects, volume)
+        expect_deletion(objects, volume)
+    assert not list((tmp_path / "pool" / "volumes").iterdir())
+    objects.delete("pod", pod, NAMESPACE)
+
+
+def bind(objects, volume):
+    objects.patch("pvc", "data", {"spec": {"volumeName": volume}})
+    objects.patch("pvc", "data", {"status": {
+        "phase": "Bound", "capacity": {"storage": "64Mi"}, "accessModes": ["ReadWriteOnce"]}},
+        "--subresource=status")
+
+
+def test_the_resizer(release, objects, driver, tmp_path):
+    rendered = render()
+    pod = make_pod(objects, "controller")
+    with sidecar(release.server, driver, rendered, "controller", "provisioner", pod, tmp_path), \
+            sidecar(release.server, driver, rendered, "controller", "resizer", pod, tmp_path):
+        objects.apply(CLAIM)
+        volume = expect_volume(objects)
+        bind(objects, volume)
+        objects.patch("pvc", "data", {"spec": {"resources": {"requests": {"storage": "128Mi"}}}})
+        # Nothing is left for the node: the volume was never formatted.
+        until(lambda: objects.list("pvc")[0]["status"]["capacity"] == {"storage": "128Mi"},
+              "the claim does not grow", SECONDS)
+        [grown] = objects.list("pv")
+        assert grown["spec"]["capacity"] == {"storage": "128Mi"}
+        release_volume(objects, volume)
+        expect_deletion(objects, volume)
+    objects.delete("pod", pod, NAMESPACE)

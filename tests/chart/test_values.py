@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each value changes in what is installed."""
+
+import json
+import re
+
+import yaml
+
+import value_sets
+from rendering import CHART, render
+
+
+def mounts(rendered, component, container):
+    return {mount["name"]: mount for mount in
+            rendered.container(component, container)["volumeMounts"]}
+
+
+def volumes(rendered, component):
+    return {volume["name"]: volume for volume in rendered.pod(component)["volumes"]}
+
+
+def test_pools_are_flags_and_directories_of_the_host():
+    rendered = render(text=value_sets.TWO_POOLS)
+    pools = [flag for flag in rendered.flags("node") if flag.startswith("--pool=")]
+    assert pools == ["--pool=fast=file:/mnt/nvme,fs=xfs,reserve=10Gi",
+                     "--pool=bulk=file:/mnt/disk,overcommit=1.5,watermark=80%"]
+    assert volumes(rendered, "node")["pool-fast"]["hostPath"] == {
+        "path": "/mnt/nvme", "type": "Directory"}
+    assert mounts(rendered, "node", "holdfast")["pool-bulk"]["mountPath"] == "/mnt/disk"
+
+
+def test_the_default_pool_is_made():
+    assert volumes(render(), "node")["pool-default"]["hostPath"]["type"] == "DirectoryOrCreate"
+
+
+def test_another_kubelet_path_is_meant_everywhere():
+    rendered = render("kubeletPath=/var/snap/kubelet", "node.sidecars=false")
+    assert "/var/lib/kubelet" not in rendered.text
+    rendered = render("kubeletPath=/var/snap/kubelet")
+    assert "/var/lib/kubelet" not in rendered.text
+    assert mounts(rendered, "node", "holdfast")["kubelet"] == {
+        "name": "kubelet", "mountPath": "/var/snap/kubelet", "mountPropagation": "Bidirectional"}
+
+
+def test_provisioning_moves_to_the_nodes():
+    central, spread = render(), render("provisioning=nodes")
+    assert central.containers("controller") == ["holdfast", "provisioner", "resizer"]
+    assert "--role=node" in central.flags("node")
+    assert spread.containers("controller") == ["holdfast", "resizer"]
+    assert spread.containers("node") == ["holdfast", "registrar", "liveness-probe", "provisioner"]
+    assert "--role=all" in spread.flags("node")
+    assert "--node-deployment" in spread.flags("node", "provisioner")
+    assert "--node-deployment" not in central.flags("controller", "provisioner")
+    bound = spread.one("ClusterRoleBinding", "holdfast-provisioner")["subjects"]
+    assert [subject["name"] for subject in bound] == ["holdfast-node"]
+
+
+def test_without_sidecars_the_driver_registers_itself_and_answers_for_its_health():
+    alone = render("node.sidecars=false")
+    assert alone.containers("node") == ["holdfast"]
+    assert "--kubelet-registration-dir=/var/lib/kubelet/plugins_registry" in alone.flags("node")
+    assert "--health-address=:9808" in alone.flags("node")
+    assert not [flag for flag in render().flags("node") if flag.startswith(("--kubelet", "--heal"))]
+
+
+def test_the_node_shows_a_token_that_the_controller_asks_for():
+    rendered = render(release="depot")
+    [source] = volumes(rendered, "node")["token"]["projected"]["sources"]
+    token, controller = source["serviceAccountToken"], rendered.flags("controller")
+    assert f"--link-token-audience={token['audience']}" in controller
+    account = rendered.pod("node")["serviceAccountName"]
+    assert (f"--link-token-subject=system:serviceaccount:holdfast-system:{account}"
+            in controller)
+    assert rendered.one("ServiceAccount", account)
+    where = mounts(rendered, "node", "holdfast")["token"]["mountPath"]
+    assert f"--link-token={where}/{token['path']}" in rendered.flags("node")
+
+
+def test_nodes_dial_the_service_of_the_controller():
+    rendered = render("link.port=9999", release="depot")
+    service = rendered.one("Service")
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert [port["port"] for port in service["spec"]["ports"]] == [9999]
+    labels = rendered.one("StatefulSet")["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+    host = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
+    assert f"--link-controller={host}:9999" in rendered.flags("node")
+    assert "--link-listen=:9999" in rendered.flags("controller")
+
+
+def test_storage_classes_are_as_given():
+    given = yaml.safe_load(value_sets.TWO_POOLS)["storageClasses"][0]
+    made = render(text=value_sets.TWO_POOLS).one("StorageClass")
+    assert made["metadata"]["annotations"] == {
+        "storageclass.kubernetes.io/is-default-class": "true"}
+    assert made["provisioner"] == "csi.holdfast.dev"
+    for field in ("reclaimPolicy", "volumeBindingMode", "allowVolumeExpansion", "mountOptions",
+                  "parameters", "allowedTopologies"):
+        assert made[field] == given[field]
+
+
+def test_classes_wait_for_their_pod_and_can_grow_unless_told_otherwise():
+    for made in render().all("StorageClass"):
+        assert made["volumeBindingMode"] == "WaitForFirstConsumer"
+        assert made["allowVolumeExpansion"] is True
+
+
+def test_the_driver_is_told_to_the_cluster():
+    spec = render().one("CSIDriver", "csi.holdfast.dev")["spec"]
+    assert spec == {"attachRequired": False, "podInfoOnMount": False, "requiresRepublish": False,
+                    "storageCapacity": True, "fsGroupPolicy": "File", "seLinuxMount": False,
+                    "volumeLifecycleModes": ["Persistent"]}
+    assert render("seLinuxMount=true").one("CSIDriver")["spec"]["seLinuxMount"] is True
+
+
+def test_the_driver_has_the_hosts_devices_and_their_settings():
+    rendered = render()
+    for name, path in (("devices", "/dev"), ("sys", "/sys")):
+        assert volumes(rendered, "node")[name]["hostPath"] == {"path": path, "type": "Directory"}
+        assert mounts(rendered, "node", "holdfast")[name] == {"name": name, "mountPath": path}
+
+
+def test_another_driver_name_is_meant_everywhere():
+    rendered = render("driverName=disks.example.com")
+    assert "csi.holdfast.dev" not in rendered.text
+    assert "--driver-name=disks.example.com" in rendered.flags("controller")
+
+
+def test_scheduling_is_as_given():
+    rendered = render(text=value_sets.SCHEDULING)
+    given = yaml.safe_load(value_sets.SCHEDULING)
+    for component in ("controller", "node"):
+        pod = rendered.pod(component)
+        for field in ("nodeSelector", "tolerations", "affinity"):
+            assert pod.get(field, []) == given[component][field]
+        assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert rendered.pod("controller")["priorityClassName"] == "important"
+    assert rendered.one("DaemonSet")["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert "--max-volumes=100" in rendered.flags("node")
+
+
+def test_a_chart_of_another_version_does_not_restart_the_pods():
+    for kind in ("StatefulSet", "DaemonSet"):
+        labels = render().one(kind)["spec"]["template"]["metadata"]["labels"]
+        assert not {"helm.sh/chart", "app.kubernetes.io/version"} & labels.keys()
+
+
+def test_every_value_is_explained_and_in_the_schema():
+    text = (CHART / "values.yaml").read_text()
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert set(yaml.safe_load(text)) == set(schema["properties"]) - {"global"}
+    paragraphs = text.split("\n\n")[1:]
+    explained_by_name = {"image", "provisioner", "resizer"}
+    assert {paragraph.split(":")[0] for paragraph in paragraphs
+            if not paragraph.startswith("#")} == explained_by_name
+
+
+def test_versions_are_the_projects():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    cmake = (CHART.parents[1] / "CMakeLists.txt").read_text()
+    version = re.search(r"project\(holdfast VERSION (\S+)", cmake)[1]
+    assert chart["version"] == chart["appVersion"] == version
+    assert render().container("node", "holdfast")["image"] == f"holdfast:{version}"
