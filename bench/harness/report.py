@@ -2,6 +2,8 @@
 import pathlib
 import string
 
+from scale import report as scale
+
 from . import figures, machine, plots
 from .settings import FILESYSTEMS, WORKERS
 
@@ -21,7 +23,8 @@ def write(results: dict, docs: pathlib.Path) -> None:
     (docs / "benchmarks.md").write_text(text.substitute(
         machine=_machine(results), targets=_targets(results), steps=_steps(results),
         storage=_storage(results), reads=_reads(results), memory=_memory(results),
-        throughput=_picture(results)), encoding="utf-8")
+        throughput=_picture(results),
+        scale=scale.present(docs / "benchmarks.md")), encoding="utf-8")
 
 
 def _table(head: list[str], lines: list[list[str]]) -> str:

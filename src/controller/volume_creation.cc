@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/volume_creation.h"
 
+#include <algorithm>
+
 #include "controller/parameters.h"
 #include "rpc/fields.h"
+#include "rpc/topology.h"
 
 namespace holdfast::controller {
 namespace {
@@ -118,6 +121,14 @@ absl::Status VolumeCreation::CreateOn(const std::string& node,
   link::v1::Command command;
   *command.mutable_create_volume() = request;
   command.mutable_create_volume()->clear_secrets();
+  const auto& requisite = request.accessibility_requirements().requisite();
+  const csi::v1::Topology here = rpc::NodeTopology(driver_name_, node);
+  // They may name thousands; a node that is one of them needs to know no more.
+  if (std::ranges::any_of(requisite, [&](const auto& one) { return rpc::Matches(one, here); })) {
+    auto& place = *command.mutable_create_volume()->mutable_accessibility_requirements();
+    place.Clear();
+    *place.add_requisite() = here;
+  }
   auto result = nodes_.Ask(node, std::move(command), deadline);
   if (!result.ok()) {
     const bool refused = !IsUncertain(result.status().code());

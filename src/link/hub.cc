@@ -13,8 +13,11 @@ namespace {
 constexpr std::chrono::seconds kRegisterTime{10};
 // A node that lost its link is back within this, unless it is gone.
 constexpr std::chrono::seconds kReturnTime{5};
-// After a start every node that is alive is back within this: twice its longest pause.
+// After a start every node that is alive is back within this, twice its longest pause; or, where
+// thousands come, when none has come for longer than that pause.
 constexpr std::chrono::seconds kSettleTime{10};
+constexpr std::chrono::seconds kQuietTime{6};
+constexpr std::chrono::seconds kLongestSettleTime{60};
 // A node that is away for longer has left the cluster, or somebody looks after it.
 constexpr std::chrono::minutes kMourning{10};
 
@@ -59,15 +62,34 @@ grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Hub::LinkService::Connect(
 Hub::Hub(std::string driver_name, NodeIdentity& identity)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
-      settled_at_(std::chrono::steady_clock::now() + kSettleTime) {}
+      settled_at_(started_at_ + kSettleTime) {}
 
 Hub::~Hub() { Stop(); }
 
 bool Hub::WaitUntilSettled(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::min(TimeLeft(deadline), TimeLeft(settled_at_)),
-                    [this] { return stopped_; });
-  return IsSettled();
+  // Nodes that come move its end.
+  while (!stopped_ && TimeLeft(deadline) > Duration::zero() &&
+         TimeLeft(settled_at_) > Duration::zero()) {
+    changed_.wait_for(lock, std::min<Duration>(TimeLeft(deadline), TimeLeft(settled_at_)));
+  }
+  return TimeLeft(settled_at_) <= Duration::zero();
+}
+
+bool Hub::IsSettled() const {
+  const std::lock_guard lock(mutex_);
+  return TimeLeft(settled_at_) <= Duration::zero();
+}
+
+void Hub::ExpectNode() {
+  const std::lock_guard lock(mutex_);
+  PostponeSettled();
+}
+
+void Hub::PostponeSettled() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now >= settled_at_) return;
+  settled_at_ = std::clamp(now + kQuietTime, settled_at_, started_at_ + kLongestSettleTime);
 }
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
@@ -244,6 +266,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
       name_of_id_[volume.id()] = volume.name();
     }
     registered_.erase(registered);
+    PostponeSettled();
     changed_.notify_all();
   }
   LogInfo("node '{}' is connected from {}", session->node(), session->peer());

@@ -50,7 +50,9 @@ class Hub final : public SessionOwner {
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
 
   // The time after a start in which nodes come back. False while it runs.
-  [[nodiscard]] bool IsSettled() const { return std::chrono::steady_clock::now() >= settled_at_; }
+  [[nodiscard]] bool IsSettled() const;
+  // Somebody connects, perhaps a node that is back: that time does not end before it can say so.
+  void ExpectNode();
   // Waits for its end; false if the deadline comes first.
   [[nodiscard]] bool WaitUntilSettled(Deadline deadline);
   // Waits within that time until more nodes are connected than `nodes`, or no longer than a call
@@ -96,16 +98,19 @@ class Hub final : public SessionOwner {
     std::shared_ptr<const v1::Pools> pools;
   };
 
+  void PostponeSettled();                                            // with mutex_ held
   absl::Status RequireSamePools(const v1::Register& message) const;  // with mutex_ held
   std::shared_ptr<Session> AwaitSession(const std::string& node, Deadline deadline);
 
   const std::string driver_name_;
   NodeIdentity& identity_;
-  const std::chrono::steady_clock::time_point settled_at_;  // clocks are set at boot
+  // Not the system's clock, which is set at boot.
+  const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
   LinkService service_{*this};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::chrono::steady_clock::time_point settled_at_;           // guarded by mutex_
   std::map<std::string, Node> nodes_;                          // proved ones; guarded by mutex_
   std::map<const Session*, v1::Register> registered_;          // not proved yet; guarded by mutex_
   std::map<const Session*, std::weak_ptr<Session>> sessions_;  // all; guarded by mutex_

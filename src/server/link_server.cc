@@ -42,7 +42,8 @@ absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string&
   builder.RegisterService(&hub.service());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Internal("cannot start the link's server");
-  ASSIGN_OR_RETURN(auto listener, TcpListener::Start(address, file_limit, [acceptor](int fd) {
+  ASSIGN_OR_RETURN(auto listener, TcpListener::Start(address, file_limit, [acceptor, &hub](int fd) {
+                     hub.ExpectNode();
                      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
                      taken.fd = fd;
                      acceptor->HandleNewConnection(&taken);

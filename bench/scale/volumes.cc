@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/volumes.h"
+
+#include <algorithm>
+
+#include "scale/names.h"
+
+namespace bench {
+namespace {
+
+using holdfast::link::v1::Command;
+namespace v1 = holdfast::link::v1;
+
+constexpr std::int64_t kSmallestVolume = std::int64_t{1} << 20;
+constexpr std::int64_t kStepBeside = 4096;
+constexpr std::int64_t kMostBeside = std::int64_t{1} << 20;
+
+void SetRoom(std::int64_t available, v1::Room& room) {
+  room.set_available(available);
+  room.set_maximum_volume(available / kSmallestVolume * kSmallestVolume);
+  room.set_minimum_volume(kSmallestVolume);
+}
+
+std::string PoolId(const std::string& node) {
+  return holdfast::UuidOfName("5ca1ab1e-0001-4000-8000-000000000000", node).value();
+}
+
+}  // namespace
+
+Volumes::Volumes(std::string node, int count) : node_(std::move(node)), pool_id_(PoolId(node_)) {
+  for (int number = 0; number < count; ++number) {
+    const std::string name = VolumeName(node_, number);
+    volumes_.emplace(IdOf(name), Volume{name, kVolumeBytes});
+    used_ += kVolumeBytes;
+  }
+}
+
+std::string Volumes::IdOf(const std::string& name) const {
+  return holdfast::VolumeId{kPool, node_, holdfast::UuidOfName(pool_id_, name).value()}.ToString();
+}
+
+v1::Register Volumes::Describe() const {
+  const std::lock_guard lock(mutex_);
+  v1::Register description;
+  description.set_protocol(1);
+  description.set_driver(kDriver);
+  description.set_node(node_);
+  description.set_version("simulated");
+  *description.mutable_pools() = MeasureLocked();
+  for (const auto& [id, volume] : volumes_) {
+    v1::Volume& known = *description.add_volumes();
+    known.set_id(id);
+    known.set_name(volume.name);
+  }
+  return description;
+}
+
+v1::Pools Volumes::Measure() const {
+  const std::lock_guard lock(mutex_);
+  return MeasureLocked();
+}
+
+v1::Pools Volumes::MeasureLocked() const {
+  v1::Pools pools;
+  v1::Pool& pool = *pools.add_pools();
+  pool.set_id(pool_id_);
+  pool.set_name(kPool);
+  pool.set_default_filesystem("ext4");
+  SetRoom(kPoolBytes - used_ - beside_, *pool.mutable_thick());
+  SetRoom(kPoolBytes - used_ - beside_, *pool.mutable_thin());
+  return pools;
+}
+
+void Volumes::WriteBeside() {
+  const std::lock_guard lock(mutex_);
+  beside_ = (beside_ + kStepBeside) % kMostBeside;
+}
+
+v1::Result Volumes::CarryOut(const Command& command) {
+  const std::lock_guard lock(mutex_);
+  v1::Result result;
+  switch (command.request_case()) {
+    case Command::kCreateVolume:
+      result.set_code(Create(command.create_volume(), *result.mutable_create_volume()));
+      break;
+    case Command::kDeleteVolume:
+      result.set_code(Delete(command.delete_volume().volume_id()));
+      break;
+    case Command::kExpandVolume:
+      result.set_code(Expand(command.expand_volume(), *result.mutable_expand_volume()));
+      break;
+    case Command::kGetVolume:
+      result.set_code(Get(command.get_volume().volume_id(), *result.mutable_get_volume()));
+      break;
+    case Command::kValidateVolumeCapabilities:
+      result.set_code(Validate(command.validate_volume_capabilities(),
+                               *result.mutable_validate_volume_capabilities()));
+      break;
+    case Command::kListVolumes:
+      result.set_code(List(command.list_volumes(), *result.mutable_list_volumes()));
+      break;
+    case Command::REQUEST_NOT_SET:
+      result.set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
+      break;
+  }
+  if (result.code() != 0) {
+    result.clear_response();
+    result.set_message("the simulated node has no such volume, or does not know the command");
+  }
+  return result;
+}
+
+void Volumes::Fill(const std::string& id, const Volume& volume, csi::v1::Volume& described) const {
+  described.set_volume_id(id);
+  described.set_capacity_bytes(volume.bytes);
+  (*described.add_accessible_topology()->mutable_segments())[kTopologyKey] = node_;
+}
+
+int Volumes::Create(const csi::v1::CreateVolumeRequest& request,
+                    csi::v1::CreateVolumeResponse& response) {
+  const std::int64_t bytes = std::max(kSmallestVolume, request.capacity_range().required_bytes());
+  const std::string id = IdOf(request.name());
+  const auto [volume, is_new] = volumes_.emplace(id, Volume{request.name(), bytes});
+  if (is_new) used_ += bytes;
+  Fill(id, volume->second, *response.mutable_volume());
+  return 0;
+}
+
+int Volumes::Delete(const std::string& id) {
+  const auto volume = volumes_.find(id);
+  if (volume == volumes_.end()) return 0;
+  used_ -= volume->second.bytes;
+  volumes_.erase(volume);
+  return 0;
+}
+
+int Volumes::Expand(const csi::v1::ControllerExpandVolumeRequest& request,
+                    csi::v1::ControllerExpandVolumeResponse& response) {
+  const auto volume = volumes_.find(request.volume_id());
+  if (volume == volumes_.end()) return static_cast<int>(absl::StatusCode::kNotFound);
+  const std::int64_t grown =
+      std::max(volume->second.bytes, request.capacity_range().required_bytes());
+  used_ += grown - volume->second.bytes;
+  volume->second.bytes = grown;
+  response.set_capacity_bytes(grown);
+  response.set_node_expansion_required(true);
+  return 0;
+}
+
+int Volumes::Get(const std::string& id, csi::v1::ControllerGetVolumeResponse& response) const {
+  const auto volume = volumes_.find(id);
+  if (volume == volumes_.end()) return static_cast<int>(absl::StatusCode::kNotFound);
+  Fill(id, volume->second, *response.mutable_volume());
+  response.mutable_status()->mutable_volume_condition()->set_message("simulated");
+  return 0;
+}
+
+int Volumes::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                      csi::v1::ValidateVolumeCapabilitiesResponse& response) const {
+  if (!volumes_.contains(request.volume_id())) {
+    return static_cast<int>(absl::StatusCode::kNotFound);
+  }
+  *response.mutable_confirmed()->mutable_volume_capabilities() = request.volume_capabilities();
+  return 0;
+}
+
+int Volumes::List(const csi::v1::ListVolumesRequest& request,
+                  csi::v1::ListVolumesResponse& response) const {
+  for (auto volume = volumes_.lower_bound(request.starting_token()); volume != volumes_.end();
+       ++volume) {
+    if (request.max_entries() != 0 && response.entries_size() == request.max_entries()) {
+      response.set_next_token(volume->first);
+      break;
+    }
+    Fill(volume->first, volume->second, *response.add_entries()->mutable_volume());
+  }
+  return 0;
+}
+
+}  // namespace bench

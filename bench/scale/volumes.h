@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The volumes of one simulated node, in memory, and its answers to the controller's commands.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "proto/link.pb.h"
+
+namespace bench {
+
+// Thread-safe.
+class Volumes final {
+ public:
+  Volumes(std::string node, int count);
+
+  [[nodiscard]] holdfast::link::v1::Register Describe() const;
+  [[nodiscard]] holdfast::link::v1::Pools Measure() const;
+  [[nodiscard]] holdfast::link::v1::Result CarryOut(const holdfast::link::v1::Command& command);
+  // Other programs write to the pool's filesystem: each call changes what is available.
+  void WriteBeside();
+
+ private:
+  struct Volume {
+    std::string name;
+    std::int64_t bytes = 0;
+  };
+
+  std::string IdOf(const std::string& name) const;
+  void Fill(const std::string& id, const Volume& volume, csi::v1::Volume& described) const;
+  // With mutex_ held, like the rest; each returns a gRPC status code.
+  holdfast::link::v1::Pools MeasureLocked() const;
+  int Create(const csi::v1::CreateVolumeRequest& request, csi::v1::CreateVolumeResponse& response);
+  int Delete(const std::string& id);
+  int Expand(const csi::v1::ControllerExpandVolumeRequest& request,
+             csi::v1::ControllerExpandVolumeResponse& response);
+  int Get(const std::string& id, csi::v1::ControllerGetVolumeResponse& response) const;
+  int Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+               csi::v1::ValidateVolumeCapabilitiesResponse& response) const;
+  int List(const csi::v1::ListVolumesRequest& request,
+           csi::v1::ListVolumesResponse& response) const;
+
+  const std::string node_;
+  const std::string pool_id_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Volume> volumes_;  // by id; guarded by mutex_, like all below
+  std::int64_t used_ = 0;
+  std::int64_t beside_ = 0;
+};
+
+}  // namespace bench
