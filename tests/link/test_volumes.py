@@ -40,23 +40,24 @@ def test_a_life_over_both_sides(cluster):
     delete(cluster, volume)  # repeated
 
 
-def test_capacity_follows_every_change_at_once(cluster):
-    before = cluster.capacity("n1").available_capacity
-    volume = cluster.create("pvc", ["n1"], 64 * MIB)
-    after = cluster.capacity("n1").available_capacity
-    assert before - after >= 64 * MIB  # the answer to the creation came after it
-    expand(cluster, volume.volume_id, 128 * MIB)
-    assert after - cluster.capacity("n1").available_capacity >= 64 * MIB
-    delete(cluster, volume)
-    until(lambda: cluster.capacity("n1").available_capacity >= before - MIB, "space is not given back")
-
-
 @pytest.fixture
 def small_n1(new_cluster, directory, new_disk):
     """A cluster whose node n1 has a small disk of its own."""
     (directory / "n1").mkdir()
     new_disk(128 * MIB, directory / "n1" / "pool")
     return new_cluster("n1", "n2")
+
+
+def test_capacity_follows_every_change_at_once(small_n1):
+    cluster = small_n1
+    before = cluster.capacity("n1").available_capacity
+    volume = cluster.create("pvc", ["n1"], 32 * MIB)
+    after = cluster.capacity("n1").available_capacity
+    assert before - after >= 32 * MIB  # the answer to the creation came after it
+    expand(cluster, volume.volume_id, 64 * MIB)
+    assert after - cluster.capacity("n1").available_capacity >= 32 * MIB
+    delete(cluster, volume)
+    until(lambda: cluster.capacity("n1").available_capacity >= before - MIB, "space is not given back")
 
 
 def test_the_largest_volume_that_is_promised_can_be_made(small_n1):

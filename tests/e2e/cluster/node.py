@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node: namespaces, disk, containerd and kubelet."""
+
+import shutil
+
+from cluster import network
+from cluster.api import ApiError
+from cluster.cgroups import Cgroups
+from cluster.disk import Disk
+from cluster.kubelet import Kubelet
+from cluster.namespace import Namespace
+from cluster.processes import until
+from cluster.runtime import Runtime
+
+DISK_SIZE = 6 << 30
+
+
+class Node:
+    def __init__(self, number, directory, tools, control_plane, cgroup):
+        self.name = f"n{number}"
+        self.number = number
+        self.api = control_plane.api
+        directory.mkdir()
+        self.disk = Disk(directory / "disk.img", DISK_SIZE)
+        self.namespace = Namespace(self.name, directory, tools, self.disk,
+                                   Cgroups(f"{cgroup}/{self.name}"))
+        self.runtime = Runtime(number, self.namespace)
+        self.kubelet = Kubelet(number, self.namespace, tools, control_plane.authority)
+
+    def start_runtime(self, archives=()):
+        self.namespace.start()
+        network.connect(self.number, self.name, self.namespace.pid)
+        self.runtime.start()
+        for archive in archives:
+            self.runtime.import_image(archive)
+
+    def boot(self):
+        self.start_runtime()
+        self.kubelet.start()
+
+    def crash(self):
+        self.namespace.crash()
+
+    def replace(self):
+        """In place of the crashed node comes a new machine of the same name."""
+        self.disk.remove()
+        self.disk.image.unlink()
+        self.disk.make()
+        shutil.rmtree(self.namespace.directory / "kubelet")
+        (self.namespace.directory / "kubelet").mkdir()
+
+    def is_ready(self):
+        """Both the cluster and the kubelet must say so: the cluster believes the last word of a
+        kubelet that has ended."""
+        node = self.api.find("Node", self.name)
+        conditions = node["status"].get("conditions", []) if node else []
+        return self.kubelet_answers() and any(
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in conditions)
+
+    def kubelet_answers(self):
+        try:
+            return self.api.request("GET", f"api/v1/nodes/{self.name}/proxy/healthz") == "ok"
+        except ApiError:
+            return False
+
+    def wait_until_ready(self):
+        def ready():
+            self.kubelet.process.check()
+            return self.is_ready()
+        until(ready, lambda: f"{self.name} is not ready:\n{self.kubelet.process.tail()}")
+
+    def run(self, *command):
+        return self.namespace.run(*command)

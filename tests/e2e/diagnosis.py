@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one needs to understand a failed test."""
+
+from cluster.api import ApiError
+from installation import NAMESPACE
+
+LOG_LINES = 60
+OBJECTS = "persistentvolumeclaims,persistentvolumes,pods,csistoragecapacities"
+
+
+def report(cluster):
+    return "\n\n".join([
+        section("objects", lambda: cluster.kubectl("get", OBJECTS, "-A", "-o", "wide")),
+        section("events", lambda: tail(cluster.kubectl(
+            "get", "events", "-A", "--sort-by=.lastTimestamp"))),
+        section("claims", lambda: cluster.kubectl("describe", "persistentvolumeclaims")),
+        *logs(cluster.api)])
+
+
+def logs(api):
+    for pod in api.list("Pod", NAMESPACE):
+        name = pod["metadata"]["name"]
+        for container in pod["spec"]["containers"]:
+            yield section(f"log of {name}, {container['name']}", lambda: api.logs(
+                name, container["name"], NAMESPACE, tailLines=LOG_LINES))
+
+
+def section(title, text):
+    try:
+        return f"----- {title}\n{text()}"
+    except (OSError, RuntimeError, ApiError) as error:
+        return f"----- {title}\n(not to be had: {error})"
+
+
+def tail(text):
+    return "\n".join(text.splitlines()[-LOG_LINES:])

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test may not leave: in the API, on a node's disk, in its kernel, with its kubelet."""
+
+from cluster.processes import until
+from workloads import DRIVER
+
+SETTLE_SECONDS = 30
+EMPTY_DIRECTORIES = (
+    "/var/lib/holdfast/pools/default/volumes", "/var/lib/holdfast/pools/default/trash",
+    "/var/lib/holdfast/state/stages", f"/var/lib/kubelet/plugins/kubernetes.io/csi/{DRIVER}",
+    "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices")
+KUBELET_BOOKKEEPING = ("publish", "staging")  # kubelet keeps these two empty
+
+
+def check(cluster):
+    """Returns a sentence for each thing that is left, after it had time to go away."""
+    found = []
+
+    def is_clean():
+        found[:] = volumes(cluster.api) + [
+            f"{node.name}: {problem}" for node in cluster.nodes.values() for problem in of(node)]
+        return not found
+    try:
+        until(is_clean, "", SETTLE_SECONDS)
+    except AssertionError:
+        pass
+    return found
+
+
+def volumes(api):
+    return [f"PersistentVolume left: {volume['metadata']['name']} ({volume['status']})"
+            for volume in api.list("PersistentVolume")
+            if volume["spec"].get("csi", {}).get("driver") == DRIVER]
+
+
+def of(node):
+    return files(node) + mounts(node) + [
+        f"loop device left: {device} of {file}" for device, file in node.disk.volume_loops()]
+
+
+def files(node):
+    found = []
+    for directory in EMPTY_DIRECTORIES:
+        entries = sorted(node.namespace.path(directory).glob("*"))
+        found += [f"{directory}/{entry.name} left" for entry in entries
+                  if entry.name not in KUBELET_BOOKKEEPING or any(entry.iterdir())]
+    return found
+
+
+def mounts(node):
+    table = node.namespace.path("/proc/1/mountinfo").read_text().splitlines()
+    points = [line.split()[4] for line in table]
+    return [f"mount left: {point}" for point in points
+            if "kubernetes.io~csi" in point or "plugins/kubernetes.io/csi" in point]

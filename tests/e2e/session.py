@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster of a run, with the driver and the classes that tests use."""
+
+import pathlib
+import signal
+import subprocess
+
+from cluster.cluster import Cluster
+from installation import Installation
+from workloads import storage_class
+
+SUITE = pathlib.Path(__file__).resolve().parent
+IMAGE = SUITE.parents[1] / "build" / "image" / "holdfast.tar"
+CLASSES = [storage_class(name, name) for name in ("ext4", "ext3", "xfs", "btrfs", "block")]
+
+
+def new_cluster(directory):
+    # An interruption is to end the cluster in order.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tools = subprocess.run([SUITE / "build-tools", "--print"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.strip()
+    return Cluster(directory, pathlib.Path(tools), directory.name)
+
+
+def install(cluster):
+    made = Installation(cluster)
+    made.install()
+    for manifest in CLASSES:
+        cluster.api.create(manifest)
+    return made
