@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/node_link.h"
 
-#include <google/protobuf/util/message_differencer.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "core/log.h"
@@ -16,6 +15,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{5000};
 constexpr milliseconds kMeasureInterval{500};
+// Smaller than any volume, larger than what a log file grows by: told less often, or thousands of
+// nodes would tell it all the time.
+constexpr std::int64_t kTrifle = 1 << 20;
+constexpr milliseconds kTrifleInterval{10'000};
 constexpr int kKeepaliveMs = 10'000;  // a dead path is noticed within this and the next
 constexpr int kKeepaliveTimeoutMs = 5'000;
 
@@ -49,8 +52,23 @@ bool ChangesSpace(const v1::Command& command) {
   }
 }
 
-bool Same(const v1::Pools& a, const v1::Pools& b) {
-  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+bool DiffersBy(std::int64_t least, const v1::Room& a, const v1::Room& b) {
+  return std::abs(a.available() - b.available()) >= least ||
+         std::abs(a.maximum_volume() - b.maximum_volume()) >= least ||
+         a.minimum_volume() != b.minimum_volume();
+}
+
+// Whether anything but sizes differs, or one of these by `least` bytes.
+bool DiffersBy(std::int64_t least, const v1::Pool& a, const v1::Pool& b) {
+  return a.name() != b.name() || a.id() != b.id() || a.problem() != b.problem() ||
+         a.default_filesystem() != b.default_filesystem() ||
+         DiffersBy(least, a.thick(), b.thick()) || DiffersBy(least, a.thin(), b.thin());
+}
+
+bool DiffersBy(std::int64_t least, const v1::Pools& a, const v1::Pools& b) {
+  return !std::ranges::equal(
+      a.pools(), b.pools(),
+      [&](const v1::Pool& x, const v1::Pool& y) { return !DiffersBy(least, x, y); });
 }
 
 }  // namespace
@@ -193,6 +211,7 @@ void NodeLink::Answer(Wire& wire, const v1::Command& command) {
 // Space also changes without commands: thin volumes fill, other programs write beside the pool.
 void NodeLink::PushPools(Wire& wire) {
   v1::Pools told;
+  auto told_at = std::chrono::steady_clock::now();
   while (true) {
     {
       std::unique_lock lock(mutex_);
@@ -203,9 +222,12 @@ void NodeLink::PushPools(Wire& wire) {
     }
     v1::FromNode message;
     *message.mutable_pools() = work_.measure();
-    if (Same(told, message.pools())) continue;
+    const auto now = std::chrono::steady_clock::now();
+    const std::int64_t least = now - told_at < kTrifleInterval ? kTrifle : 1;
+    if (!DiffersBy(least, told, message.pools())) continue;
     if (!wire.Write(message)) return;
     told = message.pools();
+    told_at = now;
   }
 }
 

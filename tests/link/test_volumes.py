@@ -60,6 +60,15 @@ def test_capacity_follows_every_change_at_once(small_n1):
     until(lambda: cluster.capacity("n1").available_capacity >= before - MIB, "space is not given back")
 
 
+def test_space_that_others_take_is_told(small_n1):
+    before = small_n1.capacity("n1").available_capacity
+    other = small_n1.nodes["n1"].pool / "of-another-program"
+    other.write_bytes(bytes(20 * MIB))
+    until(lambda: small_n1.capacity("n1").available_capacity <= before - 15 * MIB, "not told")
+    other.unlink()
+    until(lambda: small_n1.capacity("n1").available_capacity >= before - MIB, "not told")
+
+
 def test_the_largest_volume_that_is_promised_can_be_made(small_n1):
     cluster = small_n1
     largest = cluster.capacity("n1").maximum_volume_size.value
