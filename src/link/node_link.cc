@@ -66,9 +66,9 @@ bool DiffersBy(std::int64_t least, const v1::Pool& a, const v1::Pool& b) {
 }
 
 bool DiffersBy(std::int64_t least, const v1::Pools& a, const v1::Pools& b) {
-  return !std::ranges::equal(
-      a.pools(), b.pools(),
-      [&](const v1::Pool& x, const v1::Pool& y) { return !DiffersBy(least, x, y); });
+  return !std::ranges::equal(a.pools(), b.pools(), [&](const v1::Pool& x, const v1::Pool& y) {
+    return !DiffersBy(least, x, y);
+  });
 }
 
 }  // namespace

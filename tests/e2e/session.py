@@ -11,15 +11,16 @@ from workloads import storage_class
 
 SUITE = pathlib.Path(__file__).resolve().parent
 IMAGE = SUITE.parents[1] / "build" / "image" / "holdfast.tar"
+DISK = 6 << 30
 CLASSES = [storage_class(name, name) for name in ("ext4", "ext3", "xfs", "btrfs", "block")]
 
 
-def new_cluster(directory):
+def new_cluster(directory, disk=DISK):
     # An interruption is to end the cluster in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tools = subprocess.run([SUITE / "build-tools", "--print"], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.strip()
-    return Cluster(directory, pathlib.Path(tools), directory.name)
+    return Cluster(directory, pathlib.Path(tools), disk)
 
 
 def install(cluster):

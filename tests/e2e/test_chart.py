@@ -7,6 +7,7 @@ from cluster.processes import until
 from installation import NAMESPACE, RELEASE, REPOSITORY
 from workloads import DATA, MIB, number_of_bytes
 
+ROLLED_OUT_SECONDS = 180
 SECRETS = ("holdfast-link-controller", "holdfast-link-node")
 
 
@@ -42,10 +43,26 @@ def test_the_plain_manifests_are_accepted(cluster, installation):
 
 
 @pytest.fixture
-def provisioning_on_nodes(installation):
+def provisioning_on_nodes(cluster, installation):
     installation.install(provisioning="nodes")
+    roll_out(installation, "node")
     yield
     installation.install()
+    roll_out(installation, "controller")
+    # The provisioners of the other place leave theirs; docs/upgrade.md says so.
+    cluster.kubectl("delete", "csistoragecapacities", "--all", "--namespace", NAMESPACE)
+
+
+def roll_out(installation, provisioner_in):
+    """Waits until the provisioner runs in the pods of this component and of no other."""
+    def has_provisioner(pod):
+        return any(found["name"] == "provisioner" for found in pod["spec"]["containers"])
+
+    until(lambda: all(has_provisioner(pod) == (component == provisioner_in)
+                      for component in ("controller", "node")
+                      for pod in installation.pods(component)),
+          "the provisioner does not move", ROLLED_OUT_SECONDS)
+    installation.wait_until_ready()
 
 
 def test_provisioning_on_the_nodes(workloads, installation, provisioning_on_nodes):

@@ -14,7 +14,7 @@ from cluster.processes import run
 class Cluster:
     """Must be made in namespaces of its own (network, processes, mounts), which end with it."""
 
-    def __init__(self, directory, tools, cgroup, nodes=2):
+    def __init__(self, directory, tools, disk_size, nodes=2):
         self.directory = directory
         self.tools = tools
         authority = Authority(directory / "certificates", SERVER)
@@ -22,7 +22,7 @@ class Cluster:
         self.api = self.control_plane.api
         self.nodes = {}
         for number in range(1, nodes + 1):
-            node = Node(number, directory / f"n{number}", tools, self.control_plane, cgroup)
+            node = Node(number, directory / f"n{number}", tools, self.control_plane, disk_size)
             self.nodes[node.name] = node
 
     def start(self, archives=()):

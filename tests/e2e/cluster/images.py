@@ -39,12 +39,12 @@ def program_layer(path, program):
     return layer
 
 
-def busybox_layer():
+def busybox_layer(leave_out=()):
     layer = program_layer("bin/busybox", "/bin/busybox")
     applets = subprocess.run(["/bin/busybox", "--list"], check=True, text=True,
                              stdout=subprocess.PIPE).stdout.split()
     for applet in applets:
-        if applet != "busybox":
+        if applet != "busybox" and applet not in leave_out:
             layer.add(f"bin/{applet}", kind=tarfile.SYMTYPE, target="busybox")
     layer.add("etc/passwd", PASSWD, mode=0o644)
     return layer

@@ -12,18 +12,16 @@ from cluster.namespace import Namespace
 from cluster.processes import until
 from cluster.runtime import Runtime
 
-DISK_SIZE = 6 << 30
-
 
 class Node:
-    def __init__(self, number, directory, tools, control_plane, cgroup):
+    def __init__(self, number, directory, tools, control_plane, disk_size):
         self.name = f"n{number}"
         self.number = number
         self.api = control_plane.api
         directory.mkdir()
-        self.disk = Disk(directory / "disk.img", DISK_SIZE)
+        self.disk = Disk(directory / "disk.img", disk_size)
         self.namespace = Namespace(self.name, directory, tools, self.disk,
-                                   Cgroups(f"{cgroup}/{self.name}"))
+                                   Cgroups(f"{directory.parent.name}/{self.name}"))
         self.runtime = Runtime(number, self.namespace)
         self.kubelet = Kubelet(number, self.namespace, tools, control_plane.authority)
 
