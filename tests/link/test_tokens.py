@@ -67,7 +67,7 @@ def expect_refused(cluster, reason):
     node = cluster.nodes["n1"]
     until(lambda: reason in node.log(), "the node is let in")
     assert not cluster.is_linked("n1")
-    assert reason in cluster.controller.log()
+    until(lambda: reason in cluster.controller.log(), "the controller does not say so")
     secret = (node.directory.parent / "token").read_text()
     assert not secret or secret not in node.log() + cluster.controller.log()
 
