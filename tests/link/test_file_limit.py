@@ -3,7 +3,6 @@
 nor keep it from its own socket."""
 
 import contextlib
-import resource
 import socket
 
 from cluster import until
@@ -13,8 +12,8 @@ FILES = 320
 
 def test_more_connections_than_files(new_cluster):
     cluster = new_cluster("n1")
-    cluster.controller.server.limits[resource.RLIMIT_NOFILE] = (FILES, FILES)
     cluster.controller.server.kill()
+    cluster.controller.server.command[:0] = ["prlimit", f"--nofile={FILES}:{FILES}"]
     cluster.controller.start()
     cluster.wait_for("n1")
     with contextlib.ExitStack() as strangers:

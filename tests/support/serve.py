@@ -2,7 +2,6 @@
 """A holdfast server whose socket, state and log lie in one work directory."""
 
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -20,7 +19,6 @@ class Server:
         self.socket = directory / "csi.sock"
         self.directory = directory
         self.process = None
-        self.limits = {}  # of the process, as resource.setrlimit takes them
         self.command = [binary, "serve", f"--role={role}", f"--endpoint=unix://{self.socket}",
                         f"--node-id={node_id}", f"--state-dir={directory}/state",
                         *(f"--pool={pool}" for pool in pools), *flags]
@@ -30,12 +28,8 @@ class Server:
         with open(self.directory / LOG, "ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                cwd=self.directory, start_new_session=True, preexec_fn=self.set_limits)
+                cwd=self.directory, start_new_session=True)
         return self.wait_until_listening()
-
-    def set_limits(self):
-        for name, limit in self.limits.items():
-            resource.setrlimit(name, limit)
 
     def wait_until_listening(self):
         deadline = time.monotonic() + READY_SECONDS
