@@ -65,7 +65,7 @@ e2e: image ## a real Kubernetes of two nodes: install the chart, try everything
 	tests/e2e/run
 	tests/e2e/upstream
 
-e2e-upstream: image ## Kubernetes' own storage suite, all of it (hours)
+e2e-upstream: image ## Kubernetes' own storage suite, all of it
 	@scripts/install-deps e2e
 	tests/e2e/upstream --all
 
