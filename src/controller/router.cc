@@ -27,7 +27,7 @@ absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::D
   const auto result = nodes_.AskOwner(request.volume_id(), std::move(command), deadline);
   if (absl::IsNotFound(result.status())) return absl::OkStatus();
   RETURN_IF_ERROR(result.status());
-  env_.hub.Deleted(request.volume_id());
+  env_.hub.names().Deleted(request.volume_id());
   return absl::OkStatus();
 }
 

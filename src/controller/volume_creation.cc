@@ -49,11 +49,11 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
   ASSIGN_OR_RETURN(const Wanted wanted, ParseWanted(request));
   ASSIGN_OR_RETURN(const auto lock, volume_locks_.TryLock(request.name(), "CreateVolume"));
   // Made before, or perhaps made by a call that was not answered.
-  std::string known = hub_.NodeOfName(request.name());
+  std::string known = hub_.names().NodeOf(request.name());
   Candidates candidates;
   if (known.empty()) {
     ASSIGN_OR_RETURN(candidates, AwaitPlace(request, wanted, deadline));
-    known = hub_.NodeOfName(request.name());
+    known = hub_.names().NodeOf(request.name());
   }
   absl::Status made;
   if (!known.empty()) {
@@ -72,7 +72,7 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
     made = CreateOn(candidates.absent.front(), request, deadline, response);
     if (!absl::IsUnavailable(made)) return made;
     // Told no creation of that name, as far as is known: not long after a start it is not.
-    const bool untold = hub_.NodeOfName(request.name()).empty() && hub_.IsSettled();
+    const bool untold = hub_.names().NodeOf(request.name()).empty() && hub_.IsSettled();
     return untold ? NoPlace(candidates, wanted) : made;
   }
   if (!candidates.absent.empty()) {
@@ -114,10 +114,10 @@ absl::Status VolumeCreation::CreateOn(const std::string& node,
                                       const csi::v1::CreateVolumeRequest& request,
                                       link::Deadline deadline,
                                       csi::v1::CreateVolumeResponse& response) {
-  const bool known = hub_.NodeOfName(request.name()) == node;
+  const bool known = hub_.names().NodeOf(request.name()) == node;
   const bool connected = hub_.WaitFor(node, deadline);
   if (!connected) return Unavailable("node '{}' is not connected", node);
-  hub_.CreationStarts(request.name(), node);
+  hub_.names().CreationStarts(request.name(), node);
   link::v1::Command command;
   *command.mutable_create_volume() = request;
   command.mutable_create_volume()->clear_secrets();
@@ -133,11 +133,11 @@ absl::Status VolumeCreation::CreateOn(const std::string& node,
   if (!result.ok()) {
     const bool refused = !IsUncertain(result.status().code());
     const bool not_there = !known || absl::IsResourceExhausted(result.status());
-    if (refused && not_there) hub_.CreationFailed(request.name());
+    if (refused && not_there) hub_.names().CreationFailed(request.name());
     return result.status();
   }
   response = std::move(*result->mutable_create_volume());
-  hub_.Created(response.volume().volume_id(), request.name());
+  hub_.names().Created(response.volume().volume_id(), request.name());
   return absl::OkStatus();
 }
 

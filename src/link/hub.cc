@@ -152,35 +152,6 @@ std::size_t Hub::CountNodes() const {
   return nodes_.size();
 }
 
-std::string Hub::NodeOfName(const std::string& volume_name) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = node_of_name_.find(volume_name);
-  return found == node_of_name_.end() ? std::string() : found->second;
-}
-
-void Hub::CreationStarts(const std::string& volume_name, const std::string& node) {
-  const std::lock_guard lock(mutex_);
-  node_of_name_[volume_name] = node;
-}
-
-void Hub::CreationFailed(const std::string& volume_name) {
-  const std::lock_guard lock(mutex_);
-  node_of_name_.erase(volume_name);
-}
-
-void Hub::Created(const std::string& volume_id, const std::string& volume_name) {
-  const std::lock_guard lock(mutex_);
-  name_of_id_[volume_id] = volume_name;
-}
-
-void Hub::Deleted(const std::string& volume_id) {
-  const std::lock_guard lock(mutex_);
-  const auto known = name_of_id_.find(volume_id);
-  if (known == name_of_id_.end()) return;
-  node_of_name_.erase(known->second);
-  name_of_id_.erase(known);
-}
-
 std::map<absl::StatusCode, std::uint64_t> Hub::Refusals() const {
   const std::lock_guard lock(mutex_);
   return refusals_;
@@ -261,10 +232,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
     for (const v1::Pool& pool : node.pools->pools()) {
       pool_ids_[{session->node(), pool.name()}] = pool.id();
     }
-    for (const v1::Volume& volume : registered->second.volumes()) {
-      node_of_name_[volume.name()] = session->node();
-      name_of_id_[volume.id()] = volume.name();
-    }
+    names_.Learn(registered->second);
     registered_.erase(registered);
     PostponeSettled();
     changed_.notify_all();

@@ -8,11 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "link/node_identity.h"
 #include "link/session.h"
+#include "link/volume_names.h"
 
 namespace holdfast::link {
 
@@ -61,14 +61,8 @@ class Hub final : public SessionOwner {
   // Nodes that were connected not long ago and are not now: what they have is not known.
   [[nodiscard]] std::vector<std::string> Missing() const;
 
-  // ---- where a volume of a name is, or may be
-  // The node that has it, or was told to make it and has not answered; empty if none is known.
-  [[nodiscard]] std::string NodeOfName(const std::string& volume_name) const;
-  // Before a creation is sent there; when it was refused; when it was made; when it was deleted.
-  void CreationStarts(const std::string& volume_name, const std::string& node);
-  void CreationFailed(const std::string& volume_name);
-  void Created(const std::string& volume_id, const std::string& volume_name);
-  void Deleted(const std::string& volume_id);
+  // Which node has a volume of a name; learned from nodes that connect.
+  [[nodiscard]] VolumeNames& names() { return names_; }
 
   // Peers that were turned away, by the code of the refusal; since the start.
   [[nodiscard]] std::map<absl::StatusCode, std::uint64_t> Refusals() const;
@@ -107,6 +101,7 @@ class Hub final : public SessionOwner {
   // Not the system's clock, which is set at boot.
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
   LinkService service_{*this};
+  VolumeNames names_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -114,8 +109,6 @@ class Hub final : public SessionOwner {
   std::map<std::string, Node> nodes_;                          // proved ones; guarded by mutex_
   std::map<const Session*, v1::Register> registered_;          // not proved yet; guarded by mutex_
   std::map<const Session*, std::weak_ptr<Session>> sessions_;  // all; guarded by mutex_
-  std::unordered_map<std::string, std::string> node_of_name_;  // guarded by mutex_
-  std::unordered_map<std::string, std::string> name_of_id_;    // guarded by mutex_
   // Of every node that was connected, by node and pool; guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::string> pool_ids_;
   std::map<std::string, std::chrono::steady_clock::time_point> lost_;  // guarded by mutex_
