@@ -52,6 +52,7 @@ class Cluster {
     json_t* const key = json_loads(private_.c_str(), 0, nullptr);
     REQUIRE(jose_jws_sig(nullptr, signed_text, header, key));
     json_decref(key);
+    json_decref(header);
     const json parts = json::parse(Dump(signed_text));
     return parts["protected"].get<std::string>() + "." + parts["payload"].get<std::string>() + "." +
            parts["signature"].get<std::string>();
