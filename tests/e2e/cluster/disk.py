@@ -14,7 +14,8 @@ def loop_devices():
     said = run("losetup", "--list", "--json", "--output", "NAME,BACK-MAJ:MIN,BACK-INO,BACK-FILE")
     return [(found["name"], found["back-maj:min"].strip(), found["back-ino"],
              found["back-file"] or "")
-            for found in (json.loads(said)["loopdevices"] if said else [])]
+            for found in (json.loads(said)["loopdevices"] if said else [])
+            if found["back-maj:min"]]  # none: it was detached while losetup looked
 
 
 def locks_on(device):
