@@ -9,7 +9,7 @@ PREFIX ?= /usr
   e2e-upstream scale install clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | \
 	  awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 deps: ## install the Debian packages for building and testing
