@@ -45,9 +45,10 @@ std::string Events::ToJson() const {
 }
 
 Node::Node(std::string controller, std::string name, int volumes, Authority& authority,
-           Events& events)
+           const TokenIssuer& issuer, Events& events)
     : controller_(std::move(controller)),
       credentials_(Credentials(authority.Issue(name), authority.certificate())),
+      token_(issuer.Issue(name)),
       volumes_(std::move(name), volumes),
       events_(events),
       pause_(kFirstPause) {}

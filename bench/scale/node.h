@@ -14,6 +14,7 @@
 #include <string>
 
 #include "scale/authority.h"
+#include "scale/token_issuer.h"
 #include "scale/volumes.h"
 
 namespace bench {
@@ -42,7 +43,8 @@ class Events final {
 // Must outlive gRPC's use of it: nodes are never destroyed before the process ends.
 class Node final {
  public:
-  Node(std::string controller, std::string name, int volumes, Authority& authority, Events& events);
+  Node(std::string controller, std::string name, int volumes, Authority& authority,
+       const TokenIssuer& issuer, Events& events);
 
   void Dial();
   // The free space has changed and, if there is a link, the controller hears of it.
@@ -56,6 +58,7 @@ class Node final {
 
   const std::string controller_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const std::string token_;
   Volumes volumes_;
   Events& events_;
   std::chrono::milliseconds pause_;  // used only between two streams

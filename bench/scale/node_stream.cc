@@ -37,6 +37,7 @@ std::shared_ptr<NodeStream> NodeStream::Start(Node& node) {
   stream->stub_->async()->Connect(&stream->context_, stream.get());
   v1::FromNode hello;
   *hello.mutable_register_() = node.volumes_.Describe();
+  hello.mutable_register_()->set_token(node.token_);
   stream->Send(std::move(hello));
   stream->StartRead(&stream->incoming_);
   stream->StartCall();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench-nodes: thousands of nodes in one process, linked to one controller over TLS, each with a
-// certificate, a stream and volumes of its own. On SIGTERM it tells what happened, and ends as
+// certificate, a token, a stream and volumes of its own. On SIGTERM it tells what happened, and ends as
 // nodes do whose power fails.
 #include <absl/synchronization/mutex.h>
 
@@ -20,6 +20,7 @@ namespace {
 struct Options {
   std::string controller;
   std::string authority;
+  std::string issuer;
   int nodes = 1000;
   int volumes = 20;
   int pushes = 0;
@@ -30,6 +31,7 @@ Options Parse(int argc, char** argv) {
   CLI::App app("Simulated nodes; bench/scale/run calls it");
   app.add_option("--controller", options.controller, "address:port of the link")->required();
   app.add_option("--authority", options.authority, "directory with ca.crt and ca.key")->required();
+  app.add_option("--issuer", options.issuer, "directory with the key of the tokens")->required();
   app.add_option("--nodes", options.nodes);
   app.add_option("--volumes", options.volumes, "of each node");
   app.add_option("--pushes", options.pushes, "changes of free space per second, of all nodes");
@@ -78,10 +80,11 @@ void Run(const Options& options) {
   const ThreadHolder holder;
   bench::Events events;
   bench::Authority authority(options.authority);
+  const bench::TokenIssuer issuer(options.issuer);
   std::deque<bench::Node> nodes;
   for (int number = 0; number < options.nodes; ++number) {
     nodes.emplace_back(options.controller, bench::NodeName(number), options.volumes, authority,
-                       events);
+                       issuer, events);
   }
   for (bench::Node& node : nodes) node.Dial();
   if (options.pushes > 0) {

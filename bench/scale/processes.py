@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+from service_account import AUDIENCE, SUBJECT, Issuer
+
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -34,7 +36,8 @@ class Controller:
     """`holdfast serve --role=controller`, and a program that calls it. A context, in which it is
     started and ended any number of times."""
 
-    def __init__(self, binary: pathlib.Path, directory: pathlib.Path, tls: pathlib.Path, port: int):
+    def __init__(self, binary: pathlib.Path, directory: pathlib.Path, tls: pathlib.Path,
+                 issuer: Issuer, port: int):
         directory.mkdir()
         self._log = directory / "log"
         self._calls = binary.parent / "bench/scale/bench-calls"
@@ -42,7 +45,9 @@ class Controller:
         self._command = [
             binary, "serve", "--role=controller", "--node-id=controller",
             f"--endpoint=unix://{self.socket}", f"--state-dir={directory}/state",
-            f"--link-listen=127.0.0.1:{port}", f"--link-tls={tls}"]
+            f"--link-listen=127.0.0.1:{port}", f"--link-tls={tls}",
+            f"--link-token-keys={issuer.keys}", f"--link-token-audience={AUDIENCE}",
+            f"--link-token-subject={SUBJECT}"]
         self._process = None
 
     def __enter__(self):
@@ -98,9 +103,9 @@ class Controller:
 class Nodes:
     """bench-nodes. A context like Controller."""
 
-    def __init__(self, tools: pathlib.Path, authority: pathlib.Path, port: int):
+    def __init__(self, tools: pathlib.Path, authority: pathlib.Path, issuer: Issuer, port: int):
         self._command = [tools / "bench-nodes", f"--controller=127.0.0.1:{port}",
-                         f"--authority={authority}"]
+                         f"--authority={authority}", f"--issuer={issuer.keys.parent}"]
         self._process = None
 
     def __enter__(self):
