@@ -14,7 +14,7 @@ from cluster.disk import locks_on, loop_devices
 from cluster.processes import only_child
 
 PROGRAMS = ("etcd", "containerd", "runc", "ip", "iptables", "losetup", "mkfs.xfs", "openssl",
-            "nsenter", "go", "cc")
+            "nsenter", "go", "cc", "dropbear")
 SUITE = pathlib.Path(__file__).resolve().parents[1]
 LOGS = SUITE.parents[1] / "build" / "e2e" / "logs"
 PID_FILE = "pid"

@@ -35,6 +35,8 @@ def configuration(address, authority, resolv_conf):
 
 
 class Kubelet:
+    PID_FILE = "/run/kubelet.pid"  # of the node
+
     def __init__(self, number, namespace, tools, authority):
         self.namespace = namespace
         directory, name = namespace.directory, namespace.name
@@ -45,14 +47,15 @@ class Kubelet:
                                                    resolv_conf)))
         kubeconfig = authority.kubeconfig(f"kubelet-{name}",
                                           f"/O=system:nodes/CN=system:node:{name}")
-        self.command = [tools / "kubelet", "--config", config, "--kubeconfig", kubeconfig,
+        self.log = directory / "kubelet.log"
+        self.command = ["sh", "-c", f'echo $$ >{self.PID_FILE}; exec "$@"', "sh",
+                        tools / "kubelet", "--config", config, "--kubeconfig", kubeconfig,
                         "--hostname-override", name, "--node-ip", network.node_address(number),
                         "--cert-dir", directory / "pki"]
         self.process = None
 
     def start(self):
-        self.process = Process(self.command, self.namespace.directory / "kubelet.log",
-                               self.namespace.enter).start()
+        self.process = Process(self.command, self.log, self.namespace.enter).start()
 
     def stop(self):
         self.process.stop()
