@@ -54,6 +54,8 @@ absl::StatusOr<std::optional<LoopDevice>> MatchLoop(int index, const struct stat
   if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) {
     // Unbound, removed, or on its way there.
     if (errno == ENXIO || errno == ENOENT || errno == ENODEV) return std::nullopt;
+    // Its backing file does not answer stat, and the image just did.
+    if (node.valid() && (errno == EIO || errno == ESTALE)) return std::nullopt;
     return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
   }
   // The kernel reports stat's device number, in the encoding that stat itself uses.

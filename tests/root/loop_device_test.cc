@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <xfs/xfs.h>
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -76,6 +77,25 @@ TEST_CASE("an image is attached, found again and detached") {
   CHECK(FoundIndex(image.fd()) == -1);
   CHECK(FoundIndex(image.fd(), detached.index) == -1);
   CHECK(DetachLoop(detached).ok());
+}
+
+TEST_CASE("a foreign loop device whose disk has failed does not hide ours") {
+  const MountedFilesystem disk("xfs", {"mkfs.xfs", "-q"}, 300 * kMiB);
+  const ImageFile foreign(disk.path() + "/image", kSize);
+  AttachedLoop sick(foreign.fd());
+  const UniqueFd root = disk.Root();
+  std::uint32_t flags = XFS_FSOP_GOING_FLAGS_NOLOGFLUSH;
+  REQUIRE(::ioctl(root.get(), XFS_IOC_GOINGDOWN, &flags) == 0);
+  loop_info64 info{};
+  REQUIRE(::ioctl(OpenNode(sick.get(), O_RDONLY).get(), LOOP_GET_STATUS64, &info) != 0);
+
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  const UniqueFd other = image.Open(O_RDWR);  // so that every loop device is looked at
+  CHECK(FoundIndex(image.fd()) == -1);
+  const AttachedLoop loop(image.fd());
+  CHECK(FoundIndex(image.fd()) == loop->index);
+  LosetupDetach(sick.Release());
 }
 
 TEST_CASE("a search leaves no lease on the image") {
