@@ -75,6 +75,8 @@ class FilePool final : public Pool {
   absl::Status EmptyTrash(const VerifiedPool& pool, const std::string& uuid);
 
   // file_pool_grow.cc
+  absl::Status GrowTo(const VerifiedPool& pool, VolumeRecord& record, Bytes target);
+  void CountByRecord(const VerifiedPool& pool, const std::string& uuid);
   absl::Status FinishGrowth(const VerifiedPool& pool, VolumeRecord& record);
   absl::Status UndoGrowth(const VerifiedPool& pool, VolumeRecord& record);
 

@@ -5,6 +5,9 @@
 // image the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both are
 // safe because no device shows the new bytes before the record does.
 #include "pool/file_pool.h"
+
+#include <algorithm>
+
 #include "pool/image_file.h"
 
 namespace holdfast::pool {
@@ -22,18 +25,40 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
   RETURN_IF_ERROR(RequireImageSize(image.get(), record));
   if (present < required) {
     ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
-    ASSIGN_OR_RETURN(Ledger::Grant grant,
-                     ledger_.Reserve(id.uuid, record.volume.provisioning, target - present,
-                                     RoomMeter(pool), AllocationMeter(pool)));
-    record.grow_to_bytes = target;
-    RETURN_IF_ERROR(records_.Write(pool.volumes, record));
-    RETURN_IF_ERROR(FinishGrowth(pool, record));
-    grant.Keep();
+    const absl::Status grown = GrowTo(pool, record, target);
+    if (!grown.ok()) {
+      CountByRecord(pool, id.uuid);  // which alone says how far it came
+      return grown;
+    }
   }
   // Repeated too, in case an earlier call stopped before the device was told.
   ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image.get(), id.uuid));
   if (loop) RETURN_IF_ERROR(os::RefreshLoop(*loop).status());
   return WithPool(record.volume);
+}
+
+absl::Status FilePool::GrowTo(const VerifiedPool& pool, VolumeRecord& record, Bytes target) {
+  const Volume& volume = record.volume;
+  ASSIGN_OR_RETURN(
+      Ledger::Grant grant,
+      ledger_.Reserve(volume.id.uuid, volume.provisioning, target - volume.capacity_bytes,
+                      RoomMeter(pool), AllocationMeter(pool)));
+  record.grow_to_bytes = target;
+  RETURN_IF_ERROR(records_.Write(pool.volumes, record));
+  RETURN_IF_ERROR(FinishGrowth(pool, record));
+  grant.Keep();
+  return absl::OkStatus();
+}
+
+// Counts the volume as its record on disk has it, a growth that has begun included. A write of the
+// record that failed may have taken effect all the same (its sync failed).
+void FilePool::CountByRecord(const VerifiedPool& pool, const std::string& uuid) {
+  const auto record = records_.Read(pool.volumes, uuid);
+  const auto allocated = AllocationMeter(pool)(uuid);
+  if (!record.ok() || !allocated) return;
+  const Volume& volume = record->volume;
+  ledger_.Set(uuid, volume.provisioning, std::max(volume.capacity_bytes, record->grow_to_bytes),
+              *allocated);
 }
 
 // Ends a growth that has begun, one way or the other.
@@ -65,7 +90,9 @@ absl::Status FilePool::UndoGrowth(const VerifiedPool& pool, VolumeRecord& record
   }
   RETURN_IF_ERROR(UndoExtension(image.get(), record.volume.capacity_bytes));
   record.grow_to_bytes = 0;
-  return records_.Write(pool.volumes, record);
+  RETURN_IF_ERROR(records_.Write(pool.volumes, record));
+  CountByRecord(pool, record.volume.id.uuid);
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::pool
