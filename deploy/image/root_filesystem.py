@@ -9,8 +9,8 @@ import subprocess
 import shared_libraries
 
 # What the driver runs (src/fs), and what a person needs for a filesystem that it will not repair.
-PROGRAMS = ("/usr/sbin/mke2fs", "/usr/sbin/e2fsck", "/usr/sbin/resize2fs", "/usr/sbin/mkfs.xfs",
-            "/usr/sbin/xfs_repair", "/usr/sbin/mkfs.btrfs", "/usr/bin/btrfs")
+PROGRAMS = ("/usr/sbin/mke2fs", "/usr/sbin/e2fsck", "/usr/sbin/resize2fs", "/usr/sbin/e2undo",
+            "/usr/sbin/mkfs.xfs", "/usr/sbin/xfs_repair", "/usr/sbin/mkfs.btrfs", "/usr/bin/btrfs")
 LINKS = {"usr/sbin/mkfs.ext3": "mke2fs", "usr/sbin/mkfs.ext4": "mke2fs"}
 CONFIGURATION = ("/etc/mke2fs.conf",)
 DRIVER = "/usr/sbin/holdfast"

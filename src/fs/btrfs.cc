@@ -71,7 +71,12 @@ class BtrfsFilesystem final : public Filesystem {
     return RunMkfs(std::move(argv), device);
   }
 
-  absl::StatusOr<bool> PrepareMount(const os::BlockDevice&) const override { return false; }
+  absl::Status UndoInterrupted(const os::BlockDevice&, const std::string&) const override {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<bool> PrepareMount(const os::BlockDevice&, const std::string&) const override {
+    return false;
+  }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
                                const std::string& mount_path) const override {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "fs/ext_superblock.h"
+#include "fs/ext_undo.h"
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
@@ -85,9 +86,11 @@ std::vector<std::string> MergeExtended(std::string extended, std::vector<std::st
   return extra;
 }
 
-absl::Status Check(std::vector<std::string> argv, const os::BlockDevice& device) {
+absl::Status Check(std::vector<std::string> argv, const os::BlockDevice& device,
+                   const std::string& undo_path) {
   argv.push_back(device.path);
-  ASSIGN_OR_RETURN(const os::CommandResult result, RunMaintenance(argv));
+  ASSIGN_OR_RETURN(const os::CommandResult result,
+                   RunWithUndo(argv, device, undo_path, kCorrected));
   if (result.signal != 0) {
     return Internal("e2fsck on {} ended with {}", device.path, DescribeEnd(result));
   }
@@ -98,10 +101,12 @@ absl::Status Check(std::vector<std::string> argv, const os::BlockDevice& device)
 }
 
 // resize2fs asks for a full check since the last mount.
-absl::Status GrowUnmounted(const os::BlockDevice& device, std::uint64_t blocks) {
-  RETURN_IF_ERROR(Check({"e2fsck", "-f", "-p"}, device));
+absl::Status GrowUnmounted(const os::BlockDevice& device, std::uint64_t blocks,
+                           const std::string& undo_path) {
+  RETURN_IF_ERROR(Check({"e2fsck", "-f", "-p"}, device, undo_path));
   ASSIGN_OR_RETURN(const os::CommandResult result,
-                   RunMaintenance({"resize2fs", device.path, fmt::to_string(blocks)}));
+                   RunWithUndo({"resize2fs", device.path, fmt::to_string(blocks)}, device,
+                               undo_path, /*successes=*/0));
   if (result.exit_code != 0) {
     return Internal("resize2fs of {} to {} blocks failed with {}", device.path, blocks,
                     DescribeEnd(result));
@@ -140,7 +145,7 @@ class ExtFilesystem final : public Filesystem {
   std::string_view name() const override { return name_; }
   // Below 8 MiB mke2fs leaves the journal out.
   Bytes min_size() const override { return 16 * kMiB; }
-  std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs"}; }
+  std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs", "e2undo"}; }
 
   // Blocks of 4 KiB, because mke2fs takes 1 KiB below 512 MiB and such a filesystem grows badly. No
   // reserve for root: who asks for a volume gets all of it.
@@ -153,14 +158,20 @@ class ExtFilesystem final : public Filesystem {
     return RunMkfs(std::move(argv), device);
   }
 
-  absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device) const override {
+  absl::Status UndoInterrupted(const os::BlockDevice& device,
+                               const std::string& undo_path) const override {
+    return fs::UndoInterrupted(device, undo_path);
+  }
+
+  absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
+                                    const std::string& undo_path) const override {
     if (IsCleanAndFull(device)) return true;
     ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kNo));
-    if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device));
+    if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device, undo_path));
     const std::uint64_t reachable = ReachableBlocks(superblock, device.size);
     if (reachable == superblock.blocks) return true;
     if (os::HasCapSysResource()) return false;
-    RETURN_IF_ERROR(GrowUnmounted(device, reachable));
+    RETURN_IF_ERROR(GrowUnmounted(device, reachable, undo_path));
     return true;
   }
 

@@ -37,13 +37,22 @@ class Filesystem {
   [[nodiscard]] virtual absl::Status Make(const os::BlockDevice& device,
                                           const FormatOptions& options) const = 0;
 
+  // Takes back what an interrupted PrepareMount did to an unmounted device, given the same
+  // `undo_path`. OK, without any access to the device, when none was interrupted; INTERNAL when it
+  // cannot be taken back. xfs, btrfs: nothing.
+  [[nodiscard]] virtual absl::Status UndoInterrupted(const os::BlockDevice& device,
+                                                     const std::string& undo_path) const = 0;
+
   // What must be done to an unmounted, formatted device before a read-write mount. Starts no child
   // for a clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth
   // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. xfs, btrfs:
   // nothing (the mount replays the log). True if it was seen that the filesystem fills its device,
   // so that CanGrow need not be asked. FAILED_PRECONDITION when a person must repair it: the
   // message names the program to run. INTERNAL when the device cannot be read.
-  [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device) const = 0;
+  // `undo_path` names a file that is made and removed by ext's programs, and left by a kill; two
+  // calls must not share it.
+  [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
+                                                          const std::string& undo_path) const = 0;
 
   // Whether the filesystem, mounted at `mount_path`, is smaller than its device allows. A remainder
   // that the kernel would leave unused (less than a sensible block or allocation group) does not

@@ -82,15 +82,17 @@ struct PreparedDevice {
 // What comes before the mount: the filesystem is made, or proved to be ours and sound.
 absl::StatusOr<PreparedDevice> PrepareDevice(pool::Pool& pool, const Volume& volume,
                                              const BlockDevice& attached,
-                                             const fs::Filesystem& filesystem, bool read_only) {
+                                             const fs::Filesystem& filesystem, bool read_only,
+                                             const std::string& undo_path) {
   const bool formatted_before = volume.state == VolumeState::kFormatted;
   os::UniqueFd open;  // so that what is read of the device is read once
   if (formatted_before) {
     ASSIGN_OR_RETURN(open, os::OpenBlockDevice(attached, O_RDONLY));
+    RETURN_IF_ERROR(filesystem.UndoInterrupted(attached, undo_path));
   }
   ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
   if (!formatted_before || read_only) return PreparedDevice{.device = device, .may_grow = false};
-  ASSIGN_OR_RETURN(const bool full, filesystem.PrepareMount(device));
+  ASSIGN_OR_RETURN(const bool full, filesystem.PrepareMount(device, undo_path));
   return PreparedDevice{.device = device, .may_grow = !full};
 }
 
@@ -109,7 +111,8 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
     return false;
   }
   ASSIGN_OR_RETURN(const PreparedDevice prepared,
-                   PrepareDevice(pool, volume, attached, *filesystem, read_only));
+                   PrepareDevice(pool, volume, attached, *filesystem, read_only,
+                                 stages.UndoPath(volume.id)));
   const BlockDevice& device = prepared.device;
   const absl::Status done = os::MountFilesystem(os::DeviceMount{.device = device.path,
                                                                 .filesystem = volume.filesystem,

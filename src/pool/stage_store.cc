@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "os/file.h"
 #include "pool/checked_json.h"
@@ -18,6 +19,7 @@ constexpr int kPrivate = 0700;
 // Volume ids that Holdfast made are safe names; any other id was never staged.
 constexpr std::string_view kSuffix = ".json";
 std::string FileName(const VolumeId& id) { return fmt::format("{}{}", id.ToString(), kSuffix); }
+std::string UndoName(const VolumeId& id) { return fmt::format("{}.undo", id.ToString()); }
 
 absl::StatusOr<std::string> ReadBootId() {
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory("/proc/sys/kernel/random"));
@@ -66,7 +68,11 @@ absl::StatusOr<StageStore> StageStore::Open(int state_directory_fd) {
   RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, "stages", kPrivate));
   ASSIGN_OR_RETURN(os::UniqueFd directory, os::OpenDirectoryAt(state_directory_fd, "stages"));
   ASSIGN_OR_RETURN(std::string boot_id, ReadBootId());
-  return StageStore(std::move(directory), std::move(boot_id));
+  std::error_code error;
+  std::string path = std::filesystem::read_symlink(
+      fmt::format("/proc/self/fd/{}", directory.get()), error);
+  if (error) return OsError(error.value(), "cannot tell the path of the directory 'stages'");
+  return StageStore(std::move(directory), std::move(path), std::move(boot_id));
 }
 
 absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const {
@@ -110,7 +116,15 @@ absl::Status StageStore::Write(const StageRecord& record) const {
 absl::Status StageStore::Remove(const std::string& volume_id) const {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
   if (!id) return absl::OkStatus();
-  return os::RemoveFileAt(directory_.get(), FileName(*id));
+  for (const std::string& name :
+       {FileName(*id), UndoName(*id), UndoName(*id) + ".used"}) {  // fs/ext_undo.cc
+    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), name));
+  }
+  return absl::OkStatus();
+}
+
+std::string StageStore::UndoPath(const VolumeId& id) const {
+  return fmt::format("{}/{}", path_, UndoName(id));
 }
 
 }  // namespace holdfast::pool

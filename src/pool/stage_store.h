@@ -48,13 +48,18 @@ class StageStore final {
 
   [[nodiscard]] absl::Status Write(const StageRecord& record) const;
 
-  // OK if there is none.
+  // Where a program that changes the unmounted filesystem of the volume keeps what it overwrites
+  // (fs::Filesystem::PrepareMount). A file beside the record; it survives a reboot.
+  [[nodiscard]] std::string UndoPath(const VolumeId& id) const;
+
+  // Also removes what was left at UndoPath, or beside it. OK if there is none.
   [[nodiscard]] absl::Status Remove(const std::string& volume_id) const;
 
  private:
-  StageStore(os::UniqueFd directory, std::string boot_id)
-      : directory_(std::move(directory)), boot_id_(std::move(boot_id)) {}
+  StageStore(os::UniqueFd directory, std::string path, std::string boot_id)
+      : directory_(std::move(directory)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}
   os::UniqueFd directory_;
+  std::string path_;
   std::string boot_id_;
 };
 

@@ -16,8 +16,8 @@ import mount_namespace
 from go_tools import REPOSITORY
 
 PROGRAMS = (("holdfast", "--version"), ("mkfs.ext4", "-V"), ("mkfs.ext3", "-V"), ("e2fsck", "-V"),
-            ("resize2fs",), ("mkfs.xfs", "-V"), ("xfs_repair", "-V"), ("mkfs.btrfs", "--version"),
-            ("btrfs", "--version"))
+            ("resize2fs",), ("e2undo",), ("mkfs.xfs", "-V"), ("xfs_repair", "-V"),
+            ("mkfs.btrfs", "--version"), ("btrfs", "--version"))
 pytestmark = pytest.mark.skipif(bool(mount_namespace.what_the_host_lacks()),
                                 reason=str(mount_namespace.what_the_host_lacks()))
 TIME = "1700000000"

@@ -26,7 +26,7 @@ Bytes EnlargeAndGrow(FormattedVolume& volume, Bytes size) {
   INFO("to " << size << " bytes");
   volume.Unmount();
   volume.Enlarge(size);
-  REQUIRE(volume.filesystem().PrepareMount(volume.device()).ok());
+  REQUIRE(volume.PrepareMount().ok());
   volume.Mount();
   if (GrowsBeforeMount(volume)) CHECK_FALSE(volume.CanGrow());
   const absl::Status grown = volume.filesystem().Grow(volume.device(), volume.path());

@@ -37,7 +37,7 @@ TEST_CASE("the smallest device is formatted, mounted and written") {
   FormattedVolume volume(type, FindFilesystem(type)->min_size());
   volume.Make({.uuid = "", .keep_allocation = keep_allocation, .extra = {}});
   CHECK(RequireFilesystem(volume.device(), type, volume.uuid()).ok());
-  CHECK(volume.filesystem().PrepareMount(volume.device()).ok());
+  CHECK(volume.PrepareMount().ok());
   volume.Mount();
   WriteFile(volume.path() + "/file", "content");
   CHECK_FALSE(volume.CanGrow());
@@ -140,7 +140,7 @@ TEST_CASE("preparing a clean ext changes nothing") {
   volume.Mount();
   volume.Unmount();
   const std::string before = volume.ReadDevice(0, 4 * kMiB);
-  REQUIRE(volume.filesystem().PrepareMount(volume.device()).ok());
+  REQUIRE(volume.PrepareMount().ok());
   const bool equal = volume.ReadDevice(0, 4 * kMiB) == before;
   CHECK(equal);
 }
@@ -151,7 +151,7 @@ TEST_CASE("ext with recorded errors is checked before it is mounted") {
   volume.Make();
   volume.Debugfs("set_super_value state 3");
   REQUIRE(ReadExtSuperblock(volume.device(), Mounted::kNo)->has_errors);
-  const absl::Status status = volume.filesystem().PrepareMount(volume.device()).status();
+  const absl::Status status = volume.PrepareMount().status();
   INFO(status);
   CHECK(status.ok());
   CHECK_FALSE(ReadExtSuperblock(volume.device(), Mounted::kNo)->has_errors);
@@ -162,7 +162,7 @@ TEST_CASE("ext that only a person can repair is refused with the program to run"
   volume.Make();
   volume.Debugfs("clri <2>");
   volume.Debugfs("set_super_value state 3");
-  const absl::Status status = volume.filesystem().PrepareMount(volume.device()).status();
+  const absl::Status status = volume.PrepareMount().status();
   CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK_THAT(MessageOf(status), Catch::Contains("e2fsck -f " + volume.device().path) &&
                                     Catch::Contains("UNEXPECTED INCONSISTENCY"));
@@ -173,7 +173,7 @@ TEST_CASE("ext without a usable superblock is refused with the program to run") 
   volume.Make();
   SECTION("damaged") { volume.WriteDevice(1024 + 0x3FC, "\x13\x57\x9b\xdf"); }
   SECTION("wiped") { volume.WriteDevice(1024, std::string(1024, '\0')); }
-  const absl::Status status = volume.filesystem().PrepareMount(volume.device()).status();
+  const absl::Status status = volume.PrepareMount().status();
   CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK_THAT(MessageOf(status), Catch::Contains("e2fsck -f " + volume.device().path));
 }
@@ -181,7 +181,7 @@ TEST_CASE("ext without a usable superblock is refused with the program to run") 
 TEST_CASE("ext on a device that cannot be read is an error") {
   FormattedVolume volume("ext4", 64 * kMiB);
   REQUIRE(::ftruncate(volume.image().fd(), 0) == 0);
-  CHECK(volume.filesystem().PrepareMount(volume.device()).status().code() ==
+  CHECK(volume.PrepareMount().status().code() ==
         absl::StatusCode::kInternal);
 }
 

@@ -62,6 +62,9 @@ class FormattedVolume final {
     device_.size = size;
   }
 
+  [[nodiscard]] absl::StatusOr<bool> PrepareMount() const {
+    return filesystem_->PrepareMount(device_, undo_path());
+  }
   [[nodiscard]] bool CanGrow() const {
     const auto can = filesystem_->CanGrow(device_, path());
     INFO(can.status());
@@ -94,6 +97,7 @@ class FormattedVolume final {
   }
 
   [[nodiscard]] std::string path() const { return directory_.path("mount"); }
+  [[nodiscard]] std::string undo_path() const { return directory_.path("undo"); }
   [[nodiscard]] const std::string& uuid() const { return uuid_; }
   [[nodiscard]] const fs::Filesystem& filesystem() const { return *filesystem_; }
   [[nodiscard]] const os::BlockDevice& device() const { return device_; }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What e2fsck and resize2fs did until they were killed is taken back. tests/crash kills them at each
+// of their writes; here it is the last moment, when all is done and the undo file is still there.
+#include "fs/ext_undo.h"
+
+#include <unistd.h>
+
+#include "fs/ext_superblock.h"
+#include "support/formatted_volume.h"
+
+namespace holdfast::fs {
+namespace {
+
+using test::FormattedVolume;
+using test::ReadFile;
+using test::WriteFile;
+
+constexpr Bytes kSize = 64 * kMiB;
+
+bool IsThere(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+std::uint64_t BlocksOf(const FormattedVolume& volume) {
+  const auto superblock = ReadExtSuperblock(volume.device(), Mounted::kNo);
+  INFO(superblock.status());
+  REQUIRE(superblock.ok());
+  return superblock->blocks;
+}
+
+void Run(const std::vector<std::string>& argv) {
+  const absl::Status status = os::RunCommandOrFail(argv, std::chrono::minutes(1));
+  INFO(status);
+  REQUIRE(status.ok());
+}
+
+// A volume with a file, grown to twice its size by a resize2fs that could not remove its undo file.
+void MakeHalfGrown(FormattedVolume& volume) {
+  volume.Make();
+  volume.Mount();
+  WriteFile(volume.path() + "/file", "content");
+  volume.Unmount();
+  volume.Enlarge(2 * kSize);
+  Run({"e2fsck", "-f", "-p", volume.device().path});
+  Run({"resize2fs", "-z", volume.undo_path(), volume.device().path});
+}
+
+TEST_CASE("an interrupted growth is undone, to its end") {
+  FormattedVolume volume("ext4", kSize);
+  const bool again = GENERATE(false, true);
+  MakeHalfGrown(volume);
+  const std::uint64_t grown = BlocksOf(volume);
+  // As a kill of e2undo leaves it.
+  const std::string used = volume.undo_path() + ".used";
+  if (again) REQUIRE(::rename(volume.undo_path().c_str(), used.c_str()) == 0);
+  const absl::Status undone = volume.filesystem().UndoInterrupted(volume.device(),
+                                                                  volume.undo_path());
+  INFO(undone);
+  REQUIRE(undone.ok());
+  CHECK(BlocksOf(volume) < grown);
+  CHECK_FALSE(IsThere(volume.undo_path()));
+  CHECK_FALSE(IsThere(used));
+  CHECK(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+  Run({"e2fsck", "-f", "-n", volume.device().path});
+  REQUIRE(volume.PrepareMount().ok());
+  CHECK_FALSE(IsThere(volume.undo_path()));
+  volume.Mount();
+  CHECK(ReadFile(volume.path() + "/file") == "content");
+}
+
+TEST_CASE("nothing is undone where the filesystem was used since") {
+  FormattedVolume volume("ext4", kSize);
+  MakeHalfGrown(volume);
+  volume.Mount();
+  WriteFile(volume.path() + "/later", "later");
+  volume.Unmount();
+  const std::uint64_t grown = BlocksOf(volume);
+  REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+  CHECK(BlocksOf(volume) == grown);
+  CHECK_FALSE(IsThere(volume.undo_path()));
+  volume.Mount();
+  CHECK(ReadFile(volume.path() + "/later") == "later");
+}
+
+}  // namespace
+}  // namespace holdfast::fs
