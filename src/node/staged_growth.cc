@@ -13,7 +13,9 @@ absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice&
   record.growing = true;
   RETURN_IF_ERROR(stages.Write(record));
   const absl::Status grown = filesystem.Grow(device, mount_path);
-  record.growing = false;  // also after a failure: only a kill leaves it frozen
+  // What failed may have been the thaw. As long as it fails the mark stays, for the next call.
+  if (!grown.ok() && !os::Thaw(mount_path).ok()) return grown;
+  record.growing = false;
   const absl::Status unmarked = stages.Write(record);
   return grown.ok() ? unmarked : grown;
 }
