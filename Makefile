@@ -5,7 +5,7 @@ BINARY := $(BUILD)/holdfast
 PREFIX ?= /usr
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-quick lint format bench asan tsan image manifests e2e \
+.PHONY: help deps build demo test test-crash test-quick lint format bench asan tsan image manifests e2e \
   e2e-upstream scale install clean
 
 help: ## list the targets
@@ -26,6 +26,10 @@ demo: build ## watch a volume's whole life on real loop devices and mounts
 test: ## everything that this machine can run, with a summary
 	@scripts/install-deps build test lint
 	scripts/test all
+
+test-crash: build ## every fault at every changing system call; docs/reliability.md says how long it takes
+	@scripts/install-deps build test
+	tests/crash/run --all --binary $(BINARY)
 
 test-quick: ## what takes seconds: unit and root tests
 	@scripts/install-deps build test

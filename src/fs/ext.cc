@@ -145,7 +145,9 @@ class ExtFilesystem final : public Filesystem {
   std::string_view name() const override { return name_; }
   // Below 8 MiB mke2fs leaves the journal out.
   Bytes min_size() const override { return 16 * kMiB; }
-  std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs", "e2undo"}; }
+  std::vector<std::string> programs() const override {
+    return {Mkfs(), "e2fsck", "resize2fs", "e2undo"};
+  }
 
   // Blocks of 4 KiB, because mke2fs takes 1 KiB below 512 MiB and such a filesystem grows badly. No
   // reserve for root: who asks for a volume gets all of it.

@@ -40,8 +40,7 @@ absl::StatusOr<bool> Applies(const os::BlockDevice& device, const std::string& u
 
 absl::StatusOr<os::CommandResult> RunWithUndo(const std::vector<std::string>& argv,
                                               const os::BlockDevice& device,
-                                              const std::string& undo_path,
-                                              int successes) {
+                                              const std::string& undo_path, int successes) {
   std::vector<std::string> words = argv;
   words.insert(words.begin() + 1, {"-z", undo_path});
   ASSIGN_OR_RETURN(os::CommandResult result, RunMaintenance(words));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // e2fsck and resize2fs change an unmounted filesystem in many small writes, and a kill between two
-// of them can leave what e2fsck -p does not repair. So they keep what they overwrite in an undo file
-// (their option -z), from which e2undo(8) brings back what was there before.
+// of them can leave what e2fsck -p does not repair. So they keep what they overwrite in an undo
+// file (their option -z), from which e2undo(8) brings back what was there before.
 //
 // The file is there only while one of them runs, or was killed. It must be gone, durably, before
 // the filesystem is mounted: later it would undo what was written since.
@@ -15,10 +15,10 @@
 
 namespace holdfast::fs {
 
-// Runs `argv`, a program of e2fsprogs that takes -z and works on the device, with `undo_path` as its
-// undo file. If it fails its changes are undone; exit codes within the bits of `successes` are no
-// failure. The file is gone afterwards. Errors as RunMaintenance, and INTERNAL when the file cannot
-// be used or removed.
+// Runs `argv`, a program of e2fsprogs that takes -z and works on the device, with `undo_path` as
+// its undo file. If it fails its changes are undone; exit codes within the bits of `successes` are
+// no failure. The file is gone afterwards. Errors as RunMaintenance, and INTERNAL when the file
+// cannot be used or removed.
 [[nodiscard]] absl::StatusOr<os::CommandResult> RunWithUndo(const std::vector<std::string>& argv,
                                                             const os::BlockDevice& device,
                                                             const std::string& undo_path,

@@ -110,9 +110,9 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
     GrowIfSmaller(*filesystem, attached, target, stages, record);
     return false;
   }
-  ASSIGN_OR_RETURN(const PreparedDevice prepared,
-                   PrepareDevice(pool, volume, attached, *filesystem, read_only,
-                                 stages.UndoPath(volume.id)));
+  ASSIGN_OR_RETURN(
+      const PreparedDevice prepared,
+      PrepareDevice(pool, volume, attached, *filesystem, read_only, stages.UndoPath(volume.id)));
   const BlockDevice& device = prepared.device;
   const absl::Status done = os::MountFilesystem(os::DeviceMount{.device = device.path,
                                                                 .filesystem = volume.filesystem,

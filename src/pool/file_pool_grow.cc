@@ -39,10 +39,9 @@ absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes 
 
 absl::Status FilePool::GrowTo(const VerifiedPool& pool, VolumeRecord& record, Bytes target) {
   const Volume& volume = record.volume;
-  ASSIGN_OR_RETURN(
-      Ledger::Grant grant,
-      ledger_.Reserve(volume.id.uuid, volume.provisioning, target - volume.capacity_bytes,
-                      RoomMeter(pool), AllocationMeter(pool)));
+  ASSIGN_OR_RETURN(Ledger::Grant grant, ledger_.Reserve(volume.id.uuid, volume.provisioning,
+                                                        target - volume.capacity_bytes,
+                                                        RoomMeter(pool), AllocationMeter(pool)));
   record.grow_to_bytes = target;
   RETURN_IF_ERROR(records_.Write(pool.volumes, record));
   RETURN_IF_ERROR(FinishGrowth(pool, record));

@@ -69,8 +69,8 @@ absl::StatusOr<StageStore> StageStore::Open(int state_directory_fd) {
   ASSIGN_OR_RETURN(os::UniqueFd directory, os::OpenDirectoryAt(state_directory_fd, "stages"));
   ASSIGN_OR_RETURN(std::string boot_id, ReadBootId());
   std::error_code error;
-  std::string path = std::filesystem::read_symlink(
-      fmt::format("/proc/self/fd/{}", directory.get()), error);
+  std::string path =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", directory.get()), error);
   if (error) return OsError(error.value(), "cannot tell the path of the directory 'stages'");
   return StageStore(std::move(directory), std::move(path), std::move(boot_id));
 }

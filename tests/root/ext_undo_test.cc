@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What e2fsck and resize2fs did until they were killed is taken back. tests/crash kills them at each
-// of their writes; here it is the last moment, when all is done and the undo file is still there.
+// What e2fsck and resize2fs did until they were killed is taken back. tests/crash kills them at
+// each of their writes; here it is the last moment, when all is done and the undo file is still
+// there.
 #include "fs/ext_undo.h"
 
 #include <unistd.h>
@@ -51,8 +52,8 @@ TEST_CASE("an interrupted growth is undone, to its end") {
   // As a kill of e2undo leaves it.
   const std::string used = volume.undo_path() + ".used";
   if (again) REQUIRE(::rename(volume.undo_path().c_str(), used.c_str()) == 0);
-  const absl::Status undone = volume.filesystem().UndoInterrupted(volume.device(),
-                                                                  volume.undo_path());
+  const absl::Status undone =
+      volume.filesystem().UndoInterrupted(volume.device(), volume.undo_path());
   INFO(undone);
   REQUIRE(undone.ok());
   CHECK(BlocksOf(volume) < grown);

@@ -181,8 +181,7 @@ TEST_CASE("ext without a usable superblock is refused with the program to run") 
 TEST_CASE("ext on a device that cannot be read is an error") {
   FormattedVolume volume("ext4", 64 * kMiB);
   REQUIRE(::ftruncate(volume.image().fd(), 0) == 0);
-  CHECK(volume.PrepareMount().status().code() ==
-        absl::StatusCode::kInternal);
+  CHECK(volume.PrepareMount().status().code() == absl::StatusCode::kInternal);
 }
 
 }  // namespace

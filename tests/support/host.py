@@ -11,16 +11,33 @@ import time
 import mount_table
 
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG = 1
+CLONE_NEWNS = 0x20000
 SETTLE_SECONDS = 5  # a detach is completed by the kernel once its last opener, like udev, closes
 RELEASE_ROUNDS = 3
 SMALLEST_VOLUME_FILE = 64 << 20  # bytes; records and logs are far smaller, images far larger
 
 
+def prctl(option, value):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl {option}")
+
+
 def adopt_orphans():
     """Makes every orphan of our children our own child, so that none can hide (prctl(2))."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def unshare_mounts():
+    """Gives this process, which has one thread yet, a mount namespace of its own."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl PR_SET_CHILD_SUBREAPER")
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "unshare CLONE_NEWNS")
+
+
+def die_with_parent():
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def mounts_under(directory):
@@ -67,14 +84,16 @@ def volumes_under(directory):
             if path.is_file() and path.stat().st_size >= SMALLEST_VOLUME_FILE]
 
 
-def leftovers(directory):
-    """Returns a sentence for each thing left behind, after it had a moment to go away."""
+def leftovers(directory, expected=()):
+    """Returns a sentence for each thing left behind, after it had a moment to go away. `expected`
+    are sentences that do not count."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         found = ([f"mount left: {point}" for point in mounts_under(directory)]
                  + [f"loop device left: {device}" for device in loops_under(directory)]
                  + [f"process left: {pid} {command}" for pid, command in children().items()]
                  + [f"volume left: {path}" for path in volumes_under(directory)])
+        found = [line for line in found if line not in expected]
         if not found or time.monotonic() > deadline:
             return found
         time.sleep(0.05)

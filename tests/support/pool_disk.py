@@ -25,10 +25,10 @@ def attach(path):
 
 
 class PoolDisk:
-    """Mounted from the start."""
+    """Mounted from the start; `options` are for mount(8)."""
 
-    def __init__(self, image, size, filesystem, mount_point):
-        self.image, self.mount_point = image, mount_point
+    def __init__(self, image, size, filesystem, mount_point, *options):
+        self.image, self.mount_point, self.options = image, mount_point, options
         mount_point.mkdir(parents=True, exist_ok=True)
         with open(image, "xb") as file:
             file.truncate(size)
@@ -38,7 +38,7 @@ class PoolDisk:
         self.mount()
 
     def mount(self):
-        run("mount", self.device, self.mount_point)
+        run("mount", *self.options, self.device, self.mount_point)
         self.mounted = True
 
     def unmount(self, *options):

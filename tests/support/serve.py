@@ -25,11 +25,14 @@ class Server:
 
     def start(self):
         """Starts the server and waits until its socket takes connections."""
+        self.launch()
+        return self.wait_until_listening()
+
+    def launch(self):
         with open(self.directory / LOG, "ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 cwd=self.directory, start_new_session=True)
-        return self.wait_until_listening()
 
     def wait_until_listening(self):
         deadline = time.monotonic() + READY_SECONDS

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations that are tried, one entry each."""
+
+import dataclasses
+
+from volume_life import Kind, Life
+
+EXT4, XFS, BTRFS, BLOCK = (Kind(name, "thin") for name in ("ext4", "xfs", "btrfs", "block"))
+EXT4_THICK, XFS_THICK, BLOCK_THICK = (Kind(name, "thick") for name in ("ext4", "xfs", "block"))
+FILESYSTEMS = (EXT4, XFS, BTRFS)
+
+# The codes after which provisioner, resizer and kubelet take a call for running still; after any
+# other the sidecars and kubelet may forget that they ever called.
+RUNNING = ("CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE", "ABORTED")
+RUNNING_ON_NODE = (*RUNNING, "RESOURCE_EXHAUSTED")
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """Steps are methods of Life. Without `step` it is a start of the driver."""
+    name: str
+    kinds: tuple
+    before: tuple  # the steps that lead to it
+    step: object = None
+    undone: object = None  # checked after a final error
+    running: tuple = RUNNING_ON_NODE  # the codes that are not final
+    # How the caller goes on that does not want it any more: by code, whether it is final.
+    opposite: object = None
+    # For a start: the step during which the driver was killed before, and the call that it was at.
+    killed_step: object = None
+    killed_at: str = ""
+    recovered: object = None  # checked after it, before anybody repeats anything
+    first: bool = False  # for a start: the first one ever
+
+
+    @property
+    def for_controller(self):
+        return self.step in (Life.create, Life.expand, Life.delete)
+
+
+def give_up_creation(life, final):
+    """The claim is gone: the provisioner carries on until it knows, then deletes."""
+    if not final:
+        life.create()
+        life.delete()
+    life.deleted = True
+
+
+def give_up_stage(life, final):
+    """The pod is gone: after a final error kubelet never calls unstage."""
+    if final:
+        life.tidy_stage()
+    else:
+        life.unstage()
+    life.delete()
+
+
+def give_up_publication(life, final):
+    """After a final error kubelet removes its own directory and calls unpublish no more."""
+    if not final:
+        life.unpublish()
+    else:
+        life.tidy_publication()
+    life.unstage()
+    life.delete()
+
+
+CREATED = (Life.create,)
+USED = (Life.create, Life.use)
+STAGED = (*USED, Life.stage)
+PUBLISHED = (*STAGED, Life.publish)
+
+ALL = (
+    Operation("create", (EXT4, EXT4_THICK), (), Life.create, Life.check_absent, RUNNING,
+              give_up_creation),
+    Operation("first stage", (*FILESYSTEMS, BLOCK, EXT4_THICK, XFS_THICK, BLOCK_THICK), CREATED,
+              Life.stage, Life.check_unstaged, opposite=give_up_stage),
+    Operation("stage again", (*FILESYSTEMS, BLOCK, EXT4_THICK), USED, Life.stage,
+              Life.check_unstaged),
+    Operation("write", (*FILESYSTEMS, BLOCK, EXT4_THICK), (*CREATED, Life.stage, Life.publish),
+              Life.write),
+    Operation("publish", (EXT4, BLOCK), (*CREATED, Life.stage), Life.publish,
+              Life.check_unpublished, opposite=give_up_publication),
+    Operation("publish read-only", (XFS, BLOCK), STAGED, Life.publish_read_only,
+              Life.check_unpublished),
+    Operation("expand, detached", (EXT4, EXT4_THICK), USED, Life.expand),
+    Operation("stage, growing", FILESYSTEMS, (*USED, Life.expand), Life.stage,
+              Life.check_unstaged),
+    Operation("expand, published", (XFS, BLOCK_THICK), PUBLISHED, Life.expand),
+    Operation("expand the filesystem", (XFS, BTRFS), (*PUBLISHED, Life.expand), Life.expand_node),
+    Operation("unpublish", (EXT4, BLOCK), PUBLISHED, Life.unpublish),
+    Operation("unstage", (*FILESYSTEMS, BLOCK), STAGED, Life.unstage),
+    Operation("delete", (EXT4, EXT4_THICK), USED, Life.delete),
+    Operation("first start", (EXT4,), (), first=True),
+    Operation("start", (XFS,), PUBLISHED),
+    Operation("start after half a creation", (EXT4_THICK,), (),
+              killed_step=Life.create, killed_at="fallocate image",
+              recovered=Life.check_absent),
+    Operation("start after half a formatting", (EXT4,), CREATED,
+              killed_step=Life.stage, killed_at="mkfs.ext4: fsync loop device"),
+    Operation("start after half an expansion", (EXT4, EXT4_THICK), USED,
+              killed_step=Life.expand, killed_at="fsync image",
+              recovered=Life.check_accounts),
+    Operation("start with a frozen filesystem", (XFS,), (*PUBLISHED, Life.expand),
+              killed_step=Life.expand_node, killed_at="ioctl FITHAW",
+              recovered=Life.check_not_frozen),
+    Operation("start after half a deletion", (EXT4, EXT4_THICK), USED,
+              killed_step=Life.delete, killed_at="unlinkat image",
+              recovered=Life.check_absent),
+)
+BY_NAME = {operation.name: operation for operation in ALL}

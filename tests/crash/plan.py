@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cases are tried. First the calls of each operation are counted; then each of them meets the
+faults; then what the first kills showed of starts and repetitions meets second kills."""
+
+import dataclasses
+import hashlib
+
+import operations
+import system_calls
+from case import Case
+
+# The driver's own calls meet everything. Those of its children are many and alike: each meets the
+# kills and one of its errors, and every so manieth the rest.
+SPARSE = 5
+
+
+# Cases that have failed once; always part of the slice.
+KEPT = tuple(Case.parse(text) for text in (
+    "expand, detached:ext4:thin:EIO:12:again::0",  # the ledger missed what a failed sync had kept
+    "stage, growing:xfs:thin:EINTR:8:again::0",  # a thaw that failed left the filesystem frozen
+))
+
+
+def counts():
+    return [Case(operation.name, kind.filesystem, kind.provisioning)
+            for operation in operations.ALL for kind in operation.kinds]
+
+
+def firsts(counted):
+    """Every case with one fault; `counted` are the results of counts()."""
+    found = []
+    for result in counted:
+        count = Case.parse(result.case)
+        for at, point in enumerate(result.points, 1):
+            found += at_point(count, point, at)
+        if operations.BY_NAME[count.operation].step:  # the power is cut after the answer
+            found.append(dataclasses.replace(count, fault="power", at=len(result.points) + 1))
+    return found
+
+
+def at_point(count, point, at):
+    operation = operations.BY_NAME[count.operation]
+    of_child = is_of_child(point)
+    dense = not of_child or at % SPARSE == 0
+    errors = system_calls.errors_of(point.rpartition(": ")[2].split()[0])
+    if of_child:
+        errors = [errors[at % len(errors)]]
+    faults = ["kill", *(["kill-child"] if of_child else []), *errors]
+    rarely = ["cancel", "deadline", "power"] if operation.step and dense else []
+    for fault in faults + rarely:
+        yield dataclasses.replace(count, fault=fault, at=at)
+    if operation.opposite and dense:
+        for fault in [*faults, "cancel"]:
+            yield dataclasses.replace(count, fault=fault, at=at, then="opposite")
+
+
+def is_of_child(point):
+    return ": " in point
+
+
+def seconds(results):
+    """A second kill after each first one, during the start and during the repetition."""
+    found = []
+    for result in results:
+        case = Case.parse(result.case)
+        if case.fault != "kill" or case.then != "again" or case.second or not result.struck:
+            continue
+        if is_of_child(result.struck) and case.at % SPARSE:
+            continue
+        # Other calls of start and repetition for each first kill, so that all have their turn.
+        for second, points in (("start", result.start_points),
+                               ("repetition", result.repeat_points)):
+            if points:
+                found.append(dataclasses.replace(case, second=second,
+                                                 second_at=1 + case.at % points))
+    return found
+
+
+def mixed(cases):
+    """The same cases in an order that is always the same, and in which any first part of them is a
+    fair sample: a run may be cut short."""
+    return sorted(cases, key=lambda case: hashlib.sha256(str(case).encode()).digest())
+
+
+def slice_of(cases, of_each):
+    """Some of the cases, evenly spread: so many of each operation, filesystem and kind of fault."""
+    groups = {}
+    for case in cases:
+        groups.setdefault((*row_of(case), kind_of_fault(case)), []).append(case)
+    chosen = [case for group in groups.values() for case in evenly(group, of_each)]
+    return list(dict.fromkeys([*chosen, *(case for case in cases if case in KEPT)]))
+
+
+def evenly(group, wanted):
+    wanted = min(wanted, len(group))
+    return [group[(2 * index + 1) * len(group) // (2 * wanted)] for index in range(wanted)]
+
+
+def row_of(case):
+    return case.operation, case.filesystem, case.provisioning
+
+
+def kind_of_fault(case):
+    """Under which heading the case is counted."""
+    if case.second:
+        return "second kill"
+    if case.then != "again":
+        return "given up"
+    return "error" if case.fault in system_calls.ALL_ERRORS else case.fault

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that carries out cases one after the other, in a world of its own."""
+
+import itertools
+import os
+import signal
+
+import case
+import host
+import pool_disk
+import world
+
+binary = root = present = None
+numbers = itertools.count()
+
+
+def prepare(binary_path, directory):
+    """Called once in each process."""
+    global binary, root
+    binary, root = binary_path, directory
+    os.setsid()  # an interruption at the terminal is the parent's, which cleans up
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    host.adopt_orphans()
+    host.die_with_parent()
+    host.unshare_mounts()
+    boot_id = root / f"boot-id-{os.getpid()}"
+    boot_id.write_text(world.BOOT_ID.read_text())
+    pool_disk.run("mount", "--bind", boot_id, world.BOOT_ID)
+
+
+def carry_out(wanted):
+    """After a problem the world is made anew."""
+    global present
+    if present is None:
+        present = world.World(binary, root / f"world-{os.getpid()}-{next(numbers)}")
+    result = case.run(present, wanted)
+    if result.problem:
+        ended, present = present, None
+        try:
+            ended.remove()
+        except (AssertionError, OSError) as error:
+            result.problem += f"\nand what it left cannot be removed: {error}"
+    return result

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk with a pool, its driver and kubelet, in a directory of their own; and what must be true of
+them whenever no call is running."""
+
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import struct
+import time
+import uuid
+
+import driver
+import host
+import kubelet
+import pool_disk
+import trapped_driver
+
+# For volumes and for the state directory. Nothing is written to a disk before it must be, so that a
+# power cut takes what was not made durable.
+DISKS = {"pool": 1536 * driver.MIB, "state": 64 * driver.MIB}
+SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN, XFS_IOC_GOINGDOWN
+NO_LOG_FLUSH = struct.pack("I", 2)
+MOUNT_OPTIONS = ("-o", "commit=900")
+BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id")
+RELEASE_SECONDS = 20
+PROVISIONINGS = ("thin", "thick")
+EXPECTED_IN_STATE = {"lock", "pools", "stages", "lost+found"}
+
+
+class World:
+    def __init__(self, binary, directory):
+        self.binary, self.directory = binary, directory
+        directory.mkdir()
+        self.disks = [pool_disk.PoolDisk(directory / f"{name}.img", size, "ext4", directory / name,
+                                         *MOUNT_OPTIONS) for name, size in DISKS.items()]
+        self.driver = trapped_driver.TrappedDriver(binary, directory)
+        self.kubelet = kubelet.Kubelet(directory / "kubelet", self.driver.call)
+        self.capacity = {}
+
+    # A case's begin and end.
+
+    def begin(self):
+        """Starts afresh on an empty pool, which has been used before."""
+        self.driver.server.programs.clear()
+        self.driver.cut = None
+        (self.directory / "server.log").unlink(missing_ok=True)
+        self.driver.start()
+        self.capacity = self.read_capacity()
+
+    def begin_anew(self):
+        """Leaves the driver stopped, with a pool that was never used."""
+        problem = self.driver.server.stop()
+        assert problem is None, problem
+        for place in (self.driver.pool, self.directory / "state"):
+            for path in place.iterdir():
+                if path.name != "lost+found":
+                    (shutil.rmtree if path.is_dir() else os.unlink)(path)
+
+    def cut_power(self):
+        """The machine goes down at once, with a driver that has ended, and boots again."""
+        for disk in self.disks:
+            shut_down(disk.mount_point)
+        take_down(self.directory)
+        for disk in self.disks:
+            disk.device = pool_disk.attach(disk.image)
+            disk.mount()
+        boot_anew()
+
+    def check_clean(self):
+        """After the deletion nothing is left, and the pool has its room again."""
+        self.check_capacity()
+        opened = self.driver.opened()
+        assert not opened, f"still open: {opened}"
+        usage = self.usage()
+        promised = (usage.thick_promised_bytes, usage.thin_promised_bytes, usage.volumes)
+        assert promised == (0, 0, 0), f"promised without volumes: {promised}"
+        problem = self.driver.server.stop()
+        left = ([problem] if problem else []) + self.leftovers()
+        assert not left, "\n".join(left)
+
+    def leftovers(self):
+        """A sentence for each thing that is left behind, with the driver stopped."""
+        own = [sentence for disk in self.disks
+               for sentence in (f"mount left: {disk.mount_point}",
+                                f"loop device left: {disk.device}")]
+        found = host.leftovers(self.directory, own)
+        found += self.driver.leftovers()
+        state = self.directory / "state"
+        found += [f"file left: {path}" for path in state.iterdir()
+                  if path.name not in EXPECTED_IN_STATE]
+        found += [f"file left: {path}" for path in (state / "pools").iterdir()
+                  if path.suffix != ".json"]
+        return found
+
+    def programs_started(self, names):
+        programs = self.driver.server.programs
+        return sum(pathlib.Path(program).name in names for program in programs)
+
+    def remove(self):
+        """Ends all of it, whatever state it is in."""
+        if self.driver.server.process:
+            self.driver.server.kill()
+        take_down(self.directory)
+        shutil.rmtree(self.directory)
+
+    # Space.
+
+    def read_capacity(self):
+        return {how: self.driver.call("GetCapacity", parameters={"provisioning": how}
+                                      ).available_capacity for how in PROVISIONINGS}
+
+    def check_capacity(self):
+        found = self.read_capacity()
+        assert found == self.capacity, f"capacity {found}, before: {self.capacity}"
+
+    def usage(self):
+        return self.driver.client.admin("ListPools").pools[0]
+
+    def check_accounts(self):
+        """What the driver has in memory is what records, images and filesystem say."""
+        before, usage = None, None
+        while (now := self.read_records()) != before:  # a mounted filesystem writes by itself
+            before, usage = now, self.usage()
+        promised, debt, volumes = now
+        found = {"thick": usage.thick_promised_bytes, "thin": usage.thin_promised_bytes}
+        assert (found, usage.volumes) == (promised, volumes), (
+            f"the ledger has {found} in {usage.volumes} volumes, records {promised} in {volumes}")
+        room = usage.free_bytes - usage.reserve_bytes - sum(debt.values())
+        room -= room % 4096
+        available = {"thick": usage.thick_available_bytes, "thin": usage.thin_available_bytes}
+        assert available == {"thick": room, "thin": room}, (
+            f"the ledger offers {available}; room, records and st_blocks leave {room}")
+
+    def read_records(self):
+        """What is promised and what of it is not allocated, by provisioning, and how many volumes
+        there are."""
+        promised, debt = dict.fromkeys(PROVISIONINGS, 0), dict.fromkeys(PROVISIONINGS, 0)
+        volumes = 0
+        for path in (self.driver.pool / "volumes").glob("*/record.json"):
+            record = json.loads(path.read_text())
+            assert record["grow_to_bytes"] == 0, f"a growth was not finished: {record}"
+            allocated = (path.parent / "image").stat().st_blocks * 512
+            how, size = record["provisioning"], record["capacity_bytes"]
+            promised[how] += size
+            debt[how] += max(0, size - allocated)
+            assert how == "thin" or allocated >= size, f"{allocated} of {size} thick bytes"
+            volumes += 1
+        return promised, debt, volumes
+
+
+def shut_down(mount_point):
+    """From now on nothing more reaches the disk of the filesystem, its journal included."""
+    root = os.open(mount_point, os.O_RDONLY)
+    try:
+        fcntl.ioctl(root, SHUTDOWN, NO_LOG_FLUSH)
+    finally:
+        os.close(root)
+
+
+def take_down(directory):
+    """Unmounts and detaches all there is below a directory."""
+    deadline = time.monotonic() + RELEASE_SECONDS
+    while host.mounts_under(directory) + host.loops_under(directory):
+        assert time.monotonic() < deadline, "cannot be taken down"
+        host.release(directory)
+        time.sleep(0.1)
+
+
+def boot_anew():
+    """Another boot id, for this process and its children (worker.prepare made it a file)."""
+    BOOT_ID.write_text(f"{uuid.uuid4()}\n")
