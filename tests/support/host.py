@@ -109,4 +109,6 @@ def release(directory):
         for point in mounts_under(directory):
             subprocess.run(["umount", point], check=False)
         for device in loops_under(directory):
+            # Being read-only would stick to the number.
+            subprocess.run(["blockdev", "--setrw", device], check=False)
             subprocess.run(["losetup", "--detach", device], check=False)
