@@ -8,11 +8,10 @@ namespace holdfast::fs {
 
 absl::StatusOr<os::UniqueFd> OpenMountedRoot(const os::BlockDevice& device,
                                              const std::string& mount_path) {
-  ASSIGN_OR_RETURN(const dev_t behind, os::DeviceBehind(mount_path));
-  if (behind != device.number) {
-    return Internal("{} is not mounted at '{}'", device.path, mount_path);
-  }
-  return os::OpenDirectory(mount_path);
+  ASSIGN_OR_RETURN(os::UniqueFd root, os::OpenDirectory(mount_path));
+  ASSIGN_OR_RETURN(const dev_t behind, os::DeviceBehind(root.get(), mount_path));
+  if (behind == device.number) return root;
+  return Internal("{} is not mounted at '{}'", device.path, mount_path);
 }
 
 }  // namespace holdfast::fs

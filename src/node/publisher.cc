@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/publisher.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+
+#include <optional>
 
 #include "core/log.h"
 #include "node/mount_teardown.h"
@@ -28,15 +31,36 @@ bool Shows(const MountEntry& entry, const BlockDevice& device, AccessType access
 
 // The same from stat(2) alone, which does not cost more with every mount of the host. False also
 // when in doubt.
-bool IsShownAt(const TargetPath& target, const BlockDevice& device, AccessType access_type) {
-  if (target.HasNoMount()) return false;
+bool IsShownBy(const os::UniqueFd& handle, const std::string& path, const BlockDevice& device,
+               AccessType access_type) {
   if (access_type == AccessType::kMount) {
-    const auto behind = os::DeviceBehind(target.path());
+    const auto behind = os::DeviceBehind(handle.get(), path);
     return behind.ok() && *behind == device.number;
   }
   struct stat node {};
-  return ::stat(target.path().c_str(), &node) == 0 && S_ISBLK(node.st_mode) &&
+  return ::fstat(handle.get(), &node) == 0 && S_ISBLK(node.st_mode) &&
          node.st_rdev == device.number;
+}
+
+bool IsShownAt(const TargetPath& target, const BlockDevice& device, AccessType access_type) {
+  if (target.HasNoMount()) return false;
+  const auto handle = target.OpenHandle();
+  return handle.ok() && IsShownBy(*handle, target.path(), device, access_type);
+}
+
+// What is bound at the target: the staged filesystem, or the device's node. Held open from the
+// check to the bind.
+absl::StatusOr<os::UniqueFd> OpenSource(const std::string& volume_id,
+                                        const std::optional<BlockDevice>& device,
+                                        const TargetPath& staging, AccessType access_type) {
+  const absl::Status not_staged =
+      FailedPrecondition("volume '{}' is not staged at '{}'", volume_id, staging.path());
+  if (!device) return not_staged;
+  if (access_type == AccessType::kBlock) return os::OpenBlockDevice(*device, O_PATH);
+  if (staging.HasNoMount()) return not_staged;
+  auto handle = staging.OpenHandle();
+  if (handle.ok() && IsShownBy(*handle, staging.path(), *device, access_type)) return handle;
+  return not_staged;
 }
 
 // Targets in the record that are really mounted, other than `target`.
@@ -94,13 +118,13 @@ absl::Status SetDeviceMode(const BlockDevice& device, bool read_only,
   return os::SetReadOnly(device, read_only);
 }
 
-absl::Status BindAt(const std::string& source, const TargetPath& target, AccessType access_type,
-                    const pool::Publication& publication) {
+absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const TargetPath& target,
+                    AccessType access_type, const pool::Publication& publication) {
   const bool block = access_type == AccessType::kBlock;
   RETURN_IF_ERROR(block ? target.MakeFile() : target.MakeDirectory());
   // Flags of a filesystem volume were given at stage; only per-mount ones matter here.
   const absl::Status bound =
-      os::BindMount(source, target, publication.read_only && !block, publication.mount_flags);
+      os::BindMount(source, name, target, publication.read_only && !block, publication.mount_flags);
   if (bound.ok()) return bound;
   const absl::Status removed = target.RemoveIfEmpty();
   if (!removed.ok()) LogWarning("after a failed publish: {}", MessageOf(removed));
@@ -118,10 +142,8 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
                    OpenRequestPath(request.staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
   const bool block = volume.access_type == AccessType::kBlock;
-  if (!device || !(block || IsShownAt(staging, *device, volume.access_type))) {
-    return FailedPrecondition("volume '{}' is not staged at '{}'", request.volume_id,
-                              staging.path());
-  }
+  ASSIGN_OR_RETURN(const os::UniqueFd source,
+                   OpenSource(request.volume_id, device, staging, volume.access_type));
   auto record = stages_.Find(request.volume_id);
   if (!record.ok()) {
     record = pool::StageRecord{.volume_id = request.volume_id,
@@ -149,7 +171,7 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   RETURN_IF_ERROR(RequireRoomForAnother(*record, wanted.access_mode, others));
   if (block) RETURN_IF_ERROR(SetDeviceMode(*device, wanted.read_only, others));
   RETURN_IF_ERROR(
-      BindAt(block ? device->path : staging.path(), target, volume.access_type, wanted));
+      BindAt(source, block ? device->path : staging.path(), target, volume.access_type, wanted));
   record->publications.insert_or_assign(target.path(), wanted);
   const absl::Status written = stages_.Write(*record);
   if (written.ok()) return written;

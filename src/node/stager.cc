@@ -39,17 +39,22 @@ bool IsMountedReadOnly(const os::MountEntry& entry) {
   return entry.mount_options == "ro" || entry.mount_options.starts_with("ro,");
 }
 
+// What is mounted at the path is the filesystem on the device. False also when in doubt.
+bool ShowsFilesystem(const TargetPath& target, const BlockDevice& device, bool read_only) {
+  const auto handle = target.OpenHandle();
+  if (!handle.ok()) return false;
+  const auto behind = os::DeviceBehind(handle->get(), target.path());
+  struct statvfs facts {};
+  return behind.ok() && *behind == device.number && ::fstatvfs(handle->get(), &facts) == 0 &&
+         ((facts.f_flag & ST_RDONLY) != 0) == read_only;
+}
+
 // Whether the device is mounted at the staging path as wanted. ALREADY_EXISTS for another mount.
 absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
                                const TargetPath& target, bool read_only) {
   if (target.HasNoMount()) return false;
   // Without the mount table, which costs more with every mount of the host, as long as all is well.
-  const auto behind = os::DeviceBehind(target.path());
-  struct statvfs facts {};
-  if (behind.ok() && *behind == device.number && ::statvfs(target.path().c_str(), &facts) == 0 &&
-      ((facts.f_flag & ST_RDONLY) != 0) == read_only) {
-    return true;
-  }
+  if (ShowsFilesystem(target, device, read_only)) return true;
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   const os::MountEntry* const entry = mounts.At(target.path());
   if (entry == nullptr) return false;
@@ -144,16 +149,21 @@ absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const
 // here: then nothing of it is to be undone here. False when the volume cannot be asked about:
 // teardown must not depend on that.
 absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& located,
-                                 const pool::StageStore& stages, const std::string& path) {
+                                 const pool::StageStore& stages, const std::string& path,
+                                 const absl::StatusOr<TargetPath>& target) {
   if (!located.ok()) return false;
   const auto device = located->pool->FindAttached(located->id);
   if (!device.ok()) return false;
   const auto record = stages.Find(located->id.ToString());
   if (record.ok() && *device && record->staging_path != path) return true;
-  const auto behind = os::DeviceBehind(path);
+  if (!target.ok() || target->HasNoMount()) return false;
+  const auto handle = target->OpenHandle();
+  if (!handle.ok()) return false;
+  const auto behind = os::DeviceBehind(handle->get(), path);
   if (*device && behind.ok() && *behind == (*device)->number) return false;
+  ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle->get()));
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
-  const os::MountEntry* const entry = mounts.At(path);
+  const os::MountEntry* const entry = mounts.WithId(id);
   if (entry == nullptr || !ShowsVolume(*entry)) return false;
   return !*device || entry->device != (*device)->number;
 }
@@ -199,8 +209,9 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   const auto target = TargetPath::Open(staging_path, "staging_target_path");
   if (!target.ok() && !absl::IsNotFound(target.status())) return target.status();
   const auto located = pools_.Locate(volume_id);
-  ASSIGN_OR_RETURN(const bool elsewhere,
-                   IsElsewhere(located, stages_, target.ok() ? target->path() : staging_path));
+  ASSIGN_OR_RETURN(
+      const bool elsewhere,
+      IsElsewhere(located, stages_, target.ok() ? target->path() : staging_path, target));
   if (elsewhere) return absl::OkStatus();
   if (target.ok()) RETURN_IF_ERROR(UnmountVolume(*target));
   if (absl::IsNotFound(located.status())) return absl::OkStatus();

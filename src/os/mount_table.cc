@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "os/file.h"
 
 namespace holdfast::os {
 namespace {
@@ -105,6 +107,19 @@ const MountEntry* NextOnPath(const std::vector<MountEntry>& entries, int parent_
   return next;
 }
 
+absl::StatusOr<dev_t> DeviceOf(int base, const char* name, int flags, const std::string& path) {
+  struct statx facts {};
+  if (::statx(base, name, flags | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_MNT_ID, &facts) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return NotFound("'{}' does not exist", path);
+    return OsError(errno, fmt::format("cannot inspect '{}'", path));
+  }
+  if (facts.stx_dev_major != 0) return makedev(facts.stx_dev_major, facts.stx_dev_minor);
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  const MountEntry* const entry = mounts.WithId(static_cast<int>(facts.stx_mnt_id));
+  if (entry != nullptr) return entry->device;
+  return Internal("the mount that '{}' is on is not in the mount table", path);
+}
+
 }  // namespace
 
 absl::StatusOr<MountTable> MountTable::Read() {
@@ -140,6 +155,11 @@ const MountEntry* MountTable::At(const std::string& target) const {
   return seen != nullptr && seen->target == target ? seen : nullptr;
 }
 
+const MountEntry* MountTable::WithId(int id) const {
+  const auto found = std::ranges::find(entries_, id, &MountEntry::id);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
 std::vector<const MountEntry*> MountTable::OfDevice(dev_t device) const {
   std::vector<const MountEntry*> found;
   for (const MountEntry& entry : entries_) {
@@ -161,17 +181,25 @@ std::vector<const MountEntry*> MountTable::OfDeviceNode(const std::string& node_
 }
 
 absl::StatusOr<dev_t> DeviceBehind(const std::string& path) {
-  struct statx facts {};
-  if (::statx(AT_FDCWD, path.c_str(), AT_NO_AUTOMOUNT, STATX_TYPE | STATX_MNT_ID, &facts) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return NotFound("'{}' does not exist", path);
-    return OsError(errno, fmt::format("cannot inspect '{}'", path));
+  return DeviceOf(AT_FDCWD, path.c_str(), 0, path);
+}
+
+absl::StatusOr<dev_t> DeviceBehind(int handle, const std::string& path) {
+  return DeviceOf(handle, "", AT_EMPTY_PATH, path);
+}
+
+absl::StatusOr<int> MountIdOf(int handle) {
+  ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory("/proc/self/fdinfo"));
+  ASSIGN_OR_RETURN(const std::string text, ReadFileAt(directory.get(), std::to_string(handle)));
+  constexpr std::string_view kKey = "mnt_id:";  // proc(5), since Linux 3.15
+  const std::size_t key = text.find(kKey);
+  const std::size_t number = text.find_first_not_of(" \t", key + kKey.size());
+  int id = 0;
+  if (key == std::string::npos || number == std::string::npos ||
+      std::from_chars(text.data() + number, text.data() + text.size(), id).ec != std::errc()) {
+    return Internal("the kernel does not tell the mount of an open file");
   }
-  if (facts.stx_dev_major != 0) return makedev(facts.stx_dev_major, facts.stx_dev_minor);
-  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
-  for (const MountEntry& entry : mounts.entries()) {
-    if (static_cast<std::uint64_t>(entry.id) == facts.stx_mnt_id) return entry.device;
-  }
-  return Internal("the mount that '{}' is on is not in the mount table", path);
+  return id;
 }
 
 }  // namespace holdfast::os

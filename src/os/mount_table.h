@@ -44,6 +44,9 @@ class MountTable final {
   // further up the path hides. nullptr if `target` is no mount point.
   [[nodiscard]] const MountEntry* At(const std::string& target) const;
 
+  // The mount of this id; nullptr if there is none.
+  [[nodiscard]] const MountEntry* WithId(int id) const;
+
   // Every mount that shows the filesystem on block device `device`.
   [[nodiscard]] std::vector<const MountEntry*> OfDevice(dev_t device) const;
 
@@ -62,5 +65,13 @@ class MountTable final {
 // the whole mount table where stat(2) already tells. NOT_FOUND if `path` does not exist. Follows
 // symbolic links.
 [[nodiscard]] absl::StatusOr<dev_t> DeviceBehind(const std::string& path);
+
+// The same of what is open (O_PATH suffices), so that nobody can change what is asked about;
+// `path` names it in errors.
+[[nodiscard]] absl::StatusOr<dev_t> DeviceBehind(int handle, const std::string& path);
+
+// The id (MountEntry::id) of the mount that `handle` was opened through. Asks the kernel, never the
+// filesystem, which may be dead.
+[[nodiscard]] absl::StatusOr<int> MountIdOf(int handle);
 
 }  // namespace holdfast::os

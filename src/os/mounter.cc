@@ -124,21 +124,20 @@ absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target)
   return MountError(context.get(), rc, mount, target.path());
 }
 
-absl::Status BindMount(const std::string& source, const TargetPath& target, bool read_only,
-                       const std::vector<std::string>& flags) {
+absl::Status BindMount(const UniqueFd& source, const std::string& name, const TargetPath& target,
+                       bool read_only, const std::vector<std::string>& flags) {
   ASSIGN_OR_RETURN(const UniqueFd handle, target.OpenHandle());
   const UniqueFd tree(
-      ::open_tree(AT_FDCWD, source.c_str(),
-                  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT));
-  if (!tree.valid()) return OsError(errno, fmt::format("cannot take '{}' for a bind", source));
+      ::open_tree(source.get(), "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
+  if (!tree.valid()) return OsError(errno, fmt::format("cannot take '{}' for a bind", name));
   mount_attr attributes = AttributesFor(read_only, flags);
   if ((attributes.attr_set | attributes.attr_clr) != 0 &&
       ::mount_setattr(tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) != 0) {
-    return OsError(errno, fmt::format("cannot set the flags of a bind of '{}'", source));
+    return OsError(errno, fmt::format("cannot set the flags of a bind of '{}'", name));
   }
   if (::move_mount(tree.get(), "", handle.get(), "",
                    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) {
-    return OsError(errno, fmt::format("cannot bind '{}' on '{}'", source, target.path()));
+    return OsError(errno, fmt::format("cannot bind '{}' on '{}'", name, target.path()));
   }
   return absl::OkStatus();
 }

@@ -25,12 +25,14 @@ struct DeviceMount {
 // TargetPath::OpenHandle says when there is no directory.
 [[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target);
 
-// Binds what is at `source` (a directory, or a device node) on what is at `target` (of the same
-// kind). A read-only bind is read-only before it becomes visible (open_tree, mount_setattr,
-// move_mount). `flags` are per-mount flags to add: those of noexec, nosuid, nodev, noatime,
-// nodiratime, relatime, strictatime; others belong to the filesystem and are ignored here.
-[[nodiscard]] absl::Status BindMount(const std::string& source, const TargetPath& target,
-                                     bool read_only, const std::vector<std::string>& flags);
+// Binds `source`, an open directory or device node (O_PATH suffices), on what is at `target` (of
+// the same kind): what was checked is what is bound, whatever its path leads to by now. `name` is
+// what errors call the source. A read-only bind is read-only before it becomes visible (open_tree,
+// mount_setattr, move_mount). `flags` are per-mount flags to add: those of noexec, nosuid, nodev,
+// noatime, nodiratime, relatime, strictatime; others belong to the filesystem and are ignored here.
+[[nodiscard]] absl::Status BindMount(const UniqueFd& source, const std::string& name,
+                                     const TargetPath& target, bool read_only,
+                                     const std::vector<std::string>& flags);
 
 // Takes away the topmost mount at `target`. OK if there is none, or nothing at all. Never lazy,
 // never forced. FAILED_PRECONDITION when it is busy.

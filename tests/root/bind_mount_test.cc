@@ -44,7 +44,7 @@ struct TwoDirectories {
 
 TEST_CASE("a bind shows its source") {
   const TwoDirectories two;
-  RequireOk(BindMount(two.source.path(), two.target, false, {}));
+  RequireOk(test::BindPath(two.source.path(), two.target, false, {}));
   std::ofstream(two.source.path() + "/file") << "x";
   CHECK(std::filesystem::exists(two.target.path() + "/file"));
   CHECK_FALSE(Mounted(two.target).read_only);
@@ -55,7 +55,7 @@ TEST_CASE("a bind shows its source") {
 
 TEST_CASE("a read-only bind leaves its source writable") {
   const TwoDirectories two;
-  RequireOk(BindMount(two.source.path(), two.target, true, {}));
+  RequireOk(test::BindPath(two.source.path(), two.target, true, {}));
   CHECK(Mounted(two.target).read_only);
   CHECK_FALSE(Mounted(two.target).filesystem_read_only);
   CHECK_FALSE(CanWrite(two.target.path()));
@@ -82,7 +82,7 @@ TEST_CASE("a read-only bind is never visible read-write") {
   });
   absl::Status status;
   for (int i = 0; (i < 600 || seen < 100) && status.ok(); ++i) {
-    status = BindMount(two.source.path(), two.target, true, {});
+    status = test::BindPath(two.source.path(), two.target, true, {});
     // The watcher's look makes the mount busy now and then.
     while (::umount2(two.target.path().c_str(), UMOUNT_NOFOLLOW) != 0 && errno == EBUSY) continue;
   }
@@ -108,7 +108,7 @@ TEST_CASE("per-mount flags are added to a bind, and others ignored") {
   const TwoDirectories two;
   REQUIRE(::mount("", two.source.path().c_str(), "tmpfs", MS_NOATIME, "size=64k") == 0);
   const MountGuard source_guard(two.source);
-  RequireOk(BindMount(two.source.path(), two.target, false, c.flags));
+  RequireOk(test::BindPath(two.source.path(), two.target, false, c.flags));
   CHECK(Mounted(two.target).mount_options == c.options);
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("what the source's mount forbids stays forbidden in a bind") {
   const TwoDirectories two;
   REQUIRE(::mount("", two.source.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") == 0);
   const MountGuard source_guard(two.source);
-  RequireOk(BindMount(two.source.path(), two.target, true, {"noexec"}));
+  RequireOk(test::BindPath(two.source.path(), two.target, true, {"noexec"}));
   CHECK(Mounted(two.target).mount_options == "ro,nosuid,nodev,noexec,relatime");
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("a device node is bound on a file") {
   RequireOk(target.status());
   RequireOk(target->MakeFile());
   const MountGuard guard(*target);
-  RequireOk(BindMount(loop->block.path, *target, false, {}));
+  RequireOk(test::BindPath(loop->block.path, *target, false, {}));
   struct stat facts {};
   REQUIRE(::stat(target->path().c_str(), &facts) == 0);
   CHECK(S_ISBLK(facts.st_mode));
@@ -144,11 +144,12 @@ TEST_CASE("a device node is bound on a file") {
 
 TEST_CASE("a bind needs a source and a target of one kind") {
   const TwoDirectories two;
-  CHECK_FALSE(BindMount(two.directory.path("missing"), two.target, false, {}).ok());
-  CHECK_FALSE(BindMount("/dev/null", two.target, false, {}).ok());
+  CHECK_FALSE(test::BindPath(two.directory.path("missing"), two.target, false, {}).ok());
+  CHECK_FALSE(test::BindPath("/dev/null", two.target, false, {}).ok());
   const auto missing = TargetPath::Open(two.directory.path("missing"), "target_path");
   RequireOk(missing.status());
-  CHECK(BindMount(two.source.path(), *missing, false, {}).code() == absl::StatusCode::kNotFound);
+  CHECK(test::BindPath(two.source.path(), *missing, false, {}).code() ==
+        absl::StatusCode::kNotFound);
   CHECK(Mounted(two.target).id == 0);
 }
 
@@ -157,9 +158,9 @@ TEST_CASE("a bind needs a source and a target of one kind") {
 TEST_CASE("stacked mounts are taken away one by one, the topmost first") {
   const TwoDirectories two;
   const TargetPath second = MakeTarget(two.directory.path("second"));
-  RequireOk(BindMount(two.source.path(), two.target, false, {}));
+  RequireOk(test::BindPath(two.source.path(), two.target, false, {}));
   const MountEntry first_mount = Mounted(two.target);
-  RequireOk(BindMount(second.path(), two.target, true, {}));
+  RequireOk(test::BindPath(second.path(), two.target, true, {}));
   CHECK(Mounted(two.target).id != first_mount.id);
   CHECK(Mounted(two.target).parent_id == first_mount.id);
   RequireOk(Unmount(two.target));
@@ -172,9 +173,9 @@ TEST_CASE("a mount that a later one hides is not taken for one that is seen") {
   const TwoDirectories two;
   const TargetPath below = MakeTarget(two.target.path() + "/below");
   const MountGuard below_guard(below);
-  RequireOk(BindMount(two.source.path(), below, false, {}));
+  RequireOk(test::BindPath(two.source.path(), below, false, {}));
   REQUIRE(Mounted(below).id != 0);
-  RequireOk(BindMount(two.source.path(), two.target, false, {}));
+  RequireOk(test::BindPath(two.source.path(), two.target, false, {}));
   CHECK(Mounted(below).id == 0);
   RequireOk(Unmount(two.target));
   CHECK(Mounted(below).id != 0);
@@ -198,7 +199,7 @@ TEST_CASE("where nothing is mounted there is nothing to unmount") {
 // as if there were none.
 TEST_CASE("a locked mount is not taken for none") {
   const TwoDirectories two;
-  RequireOk(BindMount(two.source.path(), two.target, false, {}));
+  RequireOk(test::BindPath(two.source.path(), two.target, false, {}));
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -231,7 +232,7 @@ TEST_CASE("mount points with strange names are found") {
   const TargetPath source = MakeTarget(directory.path("source"));
   const TargetPath target = MakeTarget(directory.path(name));
   const MountGuard guard(target);
-  RequireOk(BindMount(source.path(), target, false, {}));
+  RequireOk(test::BindPath(source.path(), target, false, {}));
   CHECK(Mounted(target).id != 0);
   RequireOk(Unmount(target));
 }

@@ -12,6 +12,7 @@
 #include "os/loop_number.h"
 #include "os/mounter.h"
 #include "support/file_pool_fixture.h"
+#include "support/mount_point.h"
 #include "support/outcome.h"
 
 namespace holdfast::pool {
@@ -175,7 +176,7 @@ TEST_CASE_METHOD(Fixture, "a volume that is published is neither detached nor de
   const os::BlockDevice device = test::Value(pool->Attach(volume.id));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
-  REQUIRE_OK(os::BindMount(device.path, target, false, {}));
+  REQUIRE_OK(test::BindPath(device.path, target, false, {}));
   CHECK_FAILS(pool->Detach(volume.id), kFailedPrecondition, directory.path("target"));
   CHECK_FAILS(pool->Delete(volume.id), kFailedPrecondition, directory.path("target"));
   CHECK(ReadRecord(volume.id).volume.state == VolumeState::kReady);

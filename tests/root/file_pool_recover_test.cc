@@ -6,6 +6,7 @@
 
 #include "os/mounter.h"
 #include "support/file_pool_fixture.h"
+#include "support/mount_point.h"
 #include "support/outcome.h"
 
 namespace holdfast::pool {
@@ -165,7 +166,7 @@ TEST_CASE_METHOD(Fixture, "a tombstone whose device is still bound waits until i
   const os::BlockDevice device = test::Value(pool->Attach(half));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
-  REQUIRE_OK(os::BindMount(device.path, target, false, {}));
+  REQUIRE_OK(test::BindPath(device.path, target, false, {}));
   SetState(half, VolumeState::kDeleting);
   Restart();
   CHECK_FAILS(pool->Get(half), kNotFound, "");

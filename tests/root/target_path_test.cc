@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "os/mounter.h"
+#include "support/mount_point.h"
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
@@ -41,7 +42,7 @@ TEST_CASE("what is a mount point is not removed") {
     REQUIRE(target.MakeFile().ok());
     const TargetPath other = OpenTarget(directory.path("other"));
     REQUIRE(other.MakeFile().ok());
-    REQUIRE(BindMount(other.path(), target, false, {}).ok());
+    REQUIRE(test::BindPath(other.path(), target, false, {}).ok());
   }
   CHECK(target.RemoveIfEmpty().code() == absl::StatusCode::kFailedPrecondition);
   REQUIRE(Unmount(target).ok());
@@ -60,8 +61,8 @@ TEST_CASE("one statx tells where nothing is mounted") {
   {
     const TargetPath below = OpenTarget(directory.path("x/below"));
     REQUIRE(below.MakeDirectory().ok());
-    CHECK(below.HasNoMount());                                 // on a mount, not at one
-    REQUIRE(BindMount(below.path(), target, false, {}).ok());  // of the same filesystem
+    CHECK(below.HasNoMount());                                      // on a mount, not at one
+    REQUIRE(test::BindPath(below.path(), target, false, {}).ok());  // of the same filesystem
   }
   CHECK_FALSE(target.HasNoMount());
   REQUIRE(Unmount(target).ok());

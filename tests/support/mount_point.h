@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "os/mount_table.h"
+#include "os/mounter.h"
 #include "os/target_path.h"
 #include "os/unique_fd.h"
 
@@ -40,6 +42,14 @@ inline os::MountEntry Mounted(const os::TargetPath& target) {
   const os::MountTable table = ReadTable();
   const os::MountEntry* const entry = table.At(target.path());
   return entry == nullptr ? os::MountEntry{} : *entry;
+}
+
+// Binds what is at a path, which must be no symbolic link.
+inline absl::Status BindPath(const std::string& source, const os::TargetPath& target,
+                             bool read_only, const std::vector<std::string>& flags) {
+  const os::UniqueFd handle(::open(source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!handle.valid()) return OsError(errno, source);
+  return os::BindMount(handle, source, target, read_only, flags);
 }
 
 // Unmounts everything at the target at the end, so that a failed test leaks nothing.
