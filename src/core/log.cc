@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
+#include "core/message_text.h"
 
 namespace holdfast {
 namespace {
@@ -49,7 +50,7 @@ void Write(LogLevel level, const ordered_json& line) {
 }
 
 ordered_json StartLine(LogLevel level, std::string_view message) {
-  return {{"time", NowRfc3339()}, {"level", Find(level).name}, {"message", message}};
+  return {{"time", NowRfc3339()}, {"level", Find(level).name}, {"message", MessageText(message)}};
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ void LogCall(LogLevel level, const CallRecord& call) {
   ordered_json line = StartLine(level, "call");
   line["request"] = call.request_id;
   line["method"] = call.method;
-  if (!call.volume.empty()) line["volume"] = call.volume;
+  if (!call.volume.empty()) line["volume"] = MessageText(call.volume);
   line["code"] = CodeName(call.status.code());
   line["ms"] = static_cast<double>(call.duration.count()) / 1000;
   if (!call.status.ok()) line["error"] = MessageOf(call.status);

@@ -3,10 +3,13 @@
 
 #include <cstring>
 
+#include "core/message_text.h"
+
 namespace holdfast {
 
 absl::Status MakeStatus(absl::StatusCode code, std::string_view message) {
-  return absl::Status(code, absl::string_view(message.data(), message.size()));
+  const std::string text = MessageText(message);
+  return absl::Status(code, absl::string_view(text.data(), text.size()));
 }
 
 absl::Status OsError(int error_number, std::string_view what) {

@@ -18,7 +18,7 @@
 
 namespace holdfast {
 
-// Builds a status of any code from a finished message.
+// Builds a status of any code from a finished message, which becomes MessageText.
 [[nodiscard]] absl::Status MakeStatus(absl::StatusCode code, std::string_view message);
 
 // INTERNAL with "<what>: <strerror> (<number>)". `error_number` is an errno value.
