@@ -72,6 +72,10 @@ absl::Status Service::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest&
   if (request.volume_capabilities().empty()) {
     return InvalidArgument("volume_capabilities is missing");
   }
+  RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
+  if (!request.mutable_parameters().empty()) {
+    return InvalidArgument("mutable_parameters is not supported: volumes cannot be modified");
+  }
   for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
     const auto use = rpc::ParseCapability(capability, absl::StatusCode::kFailedPrecondition);
     if (absl::IsInvalidArgument(use.status())) return use.status();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/service.h"
 
+#include "core/volume_use.h"
 #include "node/volume_stats.h"
+#include "os/target_path.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"
 
@@ -25,6 +27,22 @@ void AddUsage(csi::v1::NodeGetVolumeStatsResponse& response, csi::v1::VolumeUsag
   usage.set_total(total);
   usage.set_used(used);
   usage.set_available(available);
+}
+
+// What a request says of the volume besides its id must be true of it, although nothing depends on
+// it: the volume is found by its id, and its mounts by its device.
+absl::Status CheckExpansion(const csi::v1::NodeExpandVolumeRequest& request,
+                            const pool::Pools& pools) {
+  ASSIGN_OR_RETURN(const auto located, pools.Locate(request.volume_id()));
+  ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
+  RETURN_IF_ERROR(os::CheckPathText(request.volume_path(), "volume_path"));
+  if (!request.staging_target_path().empty()) {
+    RETURN_IF_ERROR(os::CheckPathText(request.staging_target_path(), "staging_target_path"));
+  }
+  if (!request.has_volume_capability()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const VolumeUse use, rpc::ParseCapability(request.volume_capability(),
+                                                             absl::StatusCode::kInvalidArgument));
+  return WithCode(RequireSuitable(volume, use), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
@@ -80,6 +98,9 @@ absl::Status Service::Stats(const csi::v1::NodeGetVolumeStatsRequest& request,
                             csi::v1::NodeGetVolumeStatsResponse& response) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   RETURN_IF_ERROR(rpc::RequirePath(request.volume_path(), "volume_path"));
+  if (!request.staging_target_path().empty()) {
+    RETURN_IF_ERROR(os::CheckPathText(request.staging_target_path(), "staging_target_path"));
+  }
   ASSIGN_OR_RETURN(const VolumeStats stats,
                    MeasureVolume(env_.pools, request.volume_id(), request.volume_path()));
   response.mutable_volume_condition()->set_abnormal(stats.condition.abnormal);
@@ -107,6 +128,7 @@ absl::Status Service::Expand(const csi::v1::NodeExpandVolumeRequest& request,
   if (request.has_capacity_range()) {
     ASSIGN_OR_RETURN(range, rpc::ParseCapacityRange(request.capacity_range()));
   }
+  RETURN_IF_ERROR(CheckExpansion(request, env_.pools));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "NodeExpandVolume"));
   ASSIGN_OR_RETURN(const Bytes capacity,

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/volume_stats.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-
-#include <cerrno>
 
 #include "fs/filesystem.h"
 #include "os/mount_table.h"
-#include "os/unique_fd.h"
+#include "os/target_path.h"
 
 namespace holdfast::node {
 namespace {
 
 absl::Status NotAtPath(const VolumeId& id, const std::string& path) {
   return NotFound("volume '{}' is not at '{}'", id.ToString(), path);
+}
+
+absl::StatusOr<os::UniqueFd> OpenPath(const std::string& path) {
+  ASSIGN_OR_RETURN(const os::TargetPath target, os::TargetPath::Open(path, "volume_path"));
+  return target.OpenHandle();
 }
 
 // A mount that was asked for read-write on a filesystem that is read-only: the kernel gave it up.
@@ -48,25 +50,26 @@ absl::StatusOr<VolumeStats> MeasureVolume(const pool::Pools& pools, const std::s
   ASSIGN_OR_RETURN(const auto located, pools.Locate(volume_id));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
-  struct stat facts {};
-  if (!device || !path.starts_with('/') || ::stat(path.c_str(), &facts) != 0) {
-    return NotAtPath(located.id, path);
-  }
+  if (!device || !path.starts_with('/')) return NotAtPath(located.id, path);
+  const auto opened = OpenPath(path);
+  if (absl::IsNotFound(opened.status())) return NotAtPath(located.id, path);
+  RETURN_IF_ERROR(opened.status());
+  const os::UniqueFd& handle = *opened;
   VolumeStats stats{.access_type = volume.access_type,
                     .capacity = device->size,
                     .filesystem = {},
                     .condition = {}};
   if (volume.access_type == AccessType::kBlock) {
-    if (!S_ISBLK(facts.st_mode) || facts.st_rdev != device->number) {
+    struct stat facts {};
+    if (::fstat(handle.get(), &facts) != 0 || !S_ISBLK(facts.st_mode) ||
+        facts.st_rdev != device->number) {
       return NotAtPath(located.id, path);
     }
     stats.condition = located.pool->Condition(volume);
     return stats;
   }
-  ASSIGN_OR_RETURN(const dev_t behind, os::DeviceBehind(path));
+  ASSIGN_OR_RETURN(const dev_t behind, os::DeviceBehind(handle.get(), path));
   if (behind != device->number) return NotAtPath(located.id, path);
-  const os::UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!handle.valid()) return OsError(errno, fmt::format("open '{}'", path));
   ASSIGN_OR_RETURN(stats.filesystem, os::MeasureFilesystem(handle.get()));
   stats.condition = ConditionOf(*located.pool, volume, *device, stats.filesystem);
   return stats;

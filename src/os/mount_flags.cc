@@ -115,7 +115,7 @@ absl::Status ValidateMountFlag(std::string_view flag, const std::string& place) 
   const std::string_view name = flag.substr(0, equals);
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view() : flag.substr(equals + 1);
-  if (name.empty() || !ConsistsOf(name, "._-")) {
+  if (name.empty() || name.starts_with('-') || !ConsistsOf(name, "._-")) {
     return InvalidArgument("{} is not one mount option (name or name=value)", place);
   }
   if (!IsPlainValue(value) && !IsQuotedContext(name, value)) {
@@ -154,13 +154,15 @@ std::string FilesystemOptions(const std::vector<std::string>& flags) {
 
 absl::Status ValidateMountFlags(const std::vector<std::string>& flags, const std::string& field) {
   std::size_t joined_size = 0;
+  for (const std::string& flag : flags) joined_size += flag.size() + 1;  // its comma, or the NUL
+  if (joined_size > kMaxJoinedSize) {
+    return InvalidArgument("{}: {} bytes of mount options are more than the {} that are possible",
+                           field, joined_size, kMaxJoinedSize);
+  }
   for (std::size_t i = 0; i < flags.size(); ++i) {
     RETURN_IF_ERROR(ValidateMountFlag(flags[i], fmt::format("{}[{}]", field, i)));
-    joined_size += flags[i].size() + 1;  // with its comma, or the NUL at the end
   }
-  if (joined_size <= kMaxJoinedSize) return absl::OkStatus();
-  return InvalidArgument("{}: {} bytes of mount options are more than the {} that are possible",
-                         field, joined_size, kMaxJoinedSize);
+  return absl::OkStatus();
 }
 
 std::string JoinMountFlags(const std::vector<std::string>& flags) {

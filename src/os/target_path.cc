@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -43,8 +44,11 @@ std::string_view FindMalformedComponent(std::string_view path) {
 
 // The path without its trailing slash.
 absl::StatusOr<std::string> Normalize(const std::string& path, const std::string& field) {
-  if (path.find_first_of(std::string_view("\0\n", 2)) != std::string::npos) {
-    return InvalidArgument("{} must not contain a NUL or a newline", field);
+  const auto is_banned = [](unsigned char byte) {
+    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+  };
+  if (std::ranges::any_of(path, is_banned)) {
+    return InvalidArgument("{} must not contain a control character other than a tab", field);
   }
   if (path.size() >= PATH_MAX) {
     return InvalidArgument("{} is longer than {} bytes", field, PATH_MAX - 1);
@@ -91,6 +95,10 @@ std::string_view KindOf(mode_t mode) {
 }
 
 }  // namespace
+
+absl::Status CheckPathText(const std::string& path, const std::string& field) {
+  return Normalize(path, field).status();
+}
 
 absl::StatusOr<TargetPath> TargetPath::Open(const std::string& path, const std::string& field) {
   ASSIGN_OR_RETURN(std::string normal, Normalize(path, field));

@@ -12,15 +12,19 @@
 
 namespace holdfast::os {
 
+// INVALID_ARGUMENT naming `field` when `path` cannot be a path in normal form, judged by its text
+// alone: see TargetPath::Open.
+[[nodiscard]] absl::Status CheckPathText(const std::string& path, const std::string& field);
+
 // The parent directory is held open; the last component is used by name below it and never followed
 // if it is a symbolic link. No component of the whole path may be a symbolic link (openat2 with
 // RESOLVE_NO_SYMLINKS, kernel 5.6), so a path means the same to us, to the caller and in mountinfo.
 class TargetPath final {
  public:
   // INVALID_ARGUMENT naming `field` when `path` is not absolute, is "/", has empty, "." or ".."
-  // components (one trailing slash is tolerated), a NUL or newline, is longer than the system
-  // allows, or runs through a symbolic link or a file. NOT_FOUND when the parent directory does not
-  // exist.
+  // components (one trailing slash is tolerated), a control character but tab, is longer than a
+  // path may be, or runs through a symbolic link or a file. NOT_FOUND when the parent directory
+  // does not exist.
   [[nodiscard]] static absl::StatusOr<TargetPath> Open(const std::string& path,
                                                        const std::string& field);
 
