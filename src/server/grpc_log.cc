@@ -2,6 +2,7 @@
 #include "server/grpc_log.h"
 
 #include <grpc/support/log.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <string_view>
@@ -26,7 +27,10 @@ void Write(gpr_log_func_args* line) {
 
 }  // namespace
 
-void RouteGrpcLog() { gpr_set_log_function(&Write); }
+void RouteGrpcLog() {
+  gpr_set_log_function(&Write);
+  ::unsetenv("GRPC_TRACE");
+}
 
 std::uint64_t FailedHandshakes() { return failed_handshakes.load(std::memory_order_relaxed); }
 

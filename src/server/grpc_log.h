@@ -6,7 +6,8 @@
 
 namespace holdfast::server {
 
-// For the whole process, before anything of gRPC starts.
+// For the whole process, before anything of gRPC starts. Its traces (GRPC_TRACE) are switched off:
+// they hold the bytes of messages, with secrets.
 void RouteGrpcLog();
 
 // TLS handshakes that failed since then: no certificate, a wrong or an expired one, no TLS at all.

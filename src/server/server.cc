@@ -22,6 +22,8 @@
 #include "link/node_link.h"
 #include "node/service.h"
 #include "node/staged_growth.h"
+#include "os/capabilities.h"
+#include "os/core_dump.h"
 #include "os/file.h"
 #include "os/loop_device.h"
 #include "os/startup_pages.h"
@@ -187,6 +189,8 @@ absl::Status Serve(const Config& config) {
   ASSIGN_OR_RETURN(const std::string socket_path, SocketPath(config.endpoint));
   if (!config.link_tls.empty()) RETURN_IF_ERROR(link::CheckTls({config.link_tls}));
   const SignalWaiter signals;
+  RETURN_IF_ERROR(os::KeepNeededCapabilities());
+  RETURN_IF_ERROR(os::ForbidCoreDumps());
   RouteGrpcLog();
   // Few large arenas instead of one per thread: calls come and go on many threads.
   mallopt(M_ARENA_MAX, 2);
