@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/grpc_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <stdlib.h>
 
@@ -25,11 +26,17 @@ void Write(gpr_log_func_args* line) {
              "gRPC: " + std::string(message));
 }
 
+// Of a message that is no UTF-8, say; it names the field, never the value.
+void WriteOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
+  LogWarning("Protobuf: {}", message);
+}
+
 }  // namespace
 
 void RouteGrpcLog() {
   gpr_set_log_function(&Write);
   ::unsetenv("GRPC_TRACE");
+  google::protobuf::SetLogHandler(&WriteOfProtobuf);
 }
 
 std::uint64_t FailedHandshakes() { return failed_handshakes.load(std::memory_order_relaxed); }

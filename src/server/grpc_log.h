@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's own messages as lines of our log, and what only they tell.
+// gRPC's and Protobuf's own messages as lines of our log, and what only they tell.
 #pragma once
 
 #include <cstdint>
