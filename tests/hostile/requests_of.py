@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An honest request for every RPC of the contract, which changes nothing because what it asks for
+is there already. A hostile field in it is then the only thing that could."""
+
+import csi_client
+import csi_pb2
+from cluster import segment
+from google.protobuf.descriptor import FieldDescriptor as Field
+
+SIZE = 64 << 20
+# Given only as an attack: an honest caller leaves them out, because they are not supported.
+LEFT_OUT = {"volume_content_source", "mutable_parameters", "volume_mount_group"}
+
+
+class Callers:
+    """A volume that is staged and published, and what each RPC is called with about it."""
+
+    def __init__(self, driver, kubelet, volume, pod):
+        other = volume.handle[:-36] + "00000000-0000-4000-8000-000000000000"
+        elsewhere = kubelet.pod_volume_directory(volume, "other-pod")
+        elsewhere.mkdir(parents=True)
+        self.driver = driver
+        self.values = {
+            "name": volume.name, "volume_id": volume.handle, "readonly": False,
+            "staging_target_path": str(kubelet.staging_path(volume)),
+            "target_path": str(kubelet.mount_path(volume, pod)),
+            "volume_path": str(kubelet.mount_path(volume, pod)),
+            "capacity_range": csi_pb2.CapacityRange(required_bytes=SIZE),
+            "volume_capability": volume.capability(),
+            "volume_capabilities": [volume.capability()],
+            "parameters": {"provisioning": "thin"}, "secrets": {"user": "key"},
+            "volume_context": volume.context(), "publish_context": {"a": "b"},
+            "accessible_topology": segment("test-node"),
+            "accessibility_requirements": csi_pb2.TopologyRequirement(
+                requisite=[segment("test-node")], preferred=[segment("test-node")]),
+            "max_entries": 1, "starting_token": ""}
+        # These would undo what is there; they ask for what is gone already.
+        self.special = {("DeleteVolume", "volume_id"): other,
+                        ("NodeUnpublishVolume", "target_path"): str(elsewhere / "mount"),
+                        ("NodeUnstageVolume", "staging_target_path"): str(elsewhere)}
+
+    def texts(self, method):
+        """The honest value of each text field by its name; of paths that which would take effect."""
+        return {name: value for name, value in self.values.items() if isinstance(value, str)}
+
+    def request(self, method):
+        request = method.input_type._concrete_class()
+        for field in method.input_type.fields:
+            if field.name not in LEFT_OUT:
+                self.fill(request, field, self.special.get((method.name, field.name)))
+        return request
+
+    def fill(self, request, field, value):
+        value = value if value is not None else self.values.get(field.name)
+        if value is None:
+            return  # a field of an RPC that is not served
+        if field.type != Field.TYPE_MESSAGE:
+            setattr(request, field.name, value)
+        elif isinstance(value, dict):
+            getattr(request, field.name).update(value)
+        elif isinstance(value, list):
+            getattr(request, field.name).extend(value)
+        else:
+            getattr(request, field.name).CopyFrom(value)
+
+
+def all_methods():
+    return {**csi_client.METHODS, **{f"Admin.{name}": method for name, method
+                                     in csi_client.ADMIN_METHODS.items()}}

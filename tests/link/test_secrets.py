@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets that the controller is told do not go to the nodes, which have no use for them."""
+
+import concurrent.futures
+
+import csi_client
+import csi_pb2
+import grpc
+import link_pb2
+import pytest
+from cluster import segment
+from link_peer import peer_as, register
+
+SENTINEL = "sentinel-8e1f4711-secret"
+ROOM = {"available": 1 << 40, "maximum_volume": 1 << 40}
+VOLUME = "default:n2:6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001"
+
+
+def requests():
+    """What the controller asks a node about, by RPC."""
+    capability = csi_client.capability(filesystem="ext4")
+    size = csi_client.at_least(1 << 30)
+    return {
+        "CreateVolume": {"name": "pv", "capacity_range": size, "volume_capabilities": [capability],
+                         "accessibility_requirements": csi_pb2.TopologyRequirement(
+                             requisite=[segment("n2")])},
+        "DeleteVolume": {"volume_id": VOLUME},
+        "ControllerExpandVolume": {"volume_id": VOLUME, "capacity_range": size},
+        "ValidateVolumeCapabilities": {"volume_id": VOLUME, "volume_capabilities": [capability]},
+    }
+
+
+@pytest.mark.parametrize("name", requests())
+def test_a_node_is_told_no_secret(new_cluster, directory, name):
+    cluster = new_cluster("n1")
+    with peer_as(cluster, directory) as peer, concurrent.futures.ThreadPoolExecutor() as calls:
+        pool = link_pb2.Pool(name="default", id="p2", default_filesystem="ext4",
+                             thick=link_pb2.Room(**ROOM), thin=link_pb2.Room(**ROOM))
+        peer.send(register=register(pools=link_pb2.Pools(pools=[pool])))
+        peer.send(proof={"nonce": peer.receive().challenge.nonce})
+        cluster.wait_for("n2")
+        call = calls.submit(cluster.call, name, secrets={SENTINEL: SENTINEL}, **requests()[name])
+        command = peer.receive().command
+        assert command.WhichOneof("request"), "the node was asked nothing"
+        assert SENTINEL.encode() not in command.SerializeToString()
+        peer.send(result=link_pb2.Result(id=command.id, code=13, message="no"))
+        with pytest.raises(grpc.RpcError):
+            call.result()
+        peer.outgoing.put(None)
+    assert SENTINEL not in cluster.controller.log() + cluster.nodes["n1"].log()
+
+
+def test_every_request_with_secrets_that_the_link_carries_is_tried():
+    carried = {field.message_type.name.removesuffix("Request")
+               for field in link_pb2.Command.DESCRIPTOR.oneofs_by_name["request"].fields
+               if any(part.GetOptions().Extensions[csi_pb2.csi_secret]
+                      for part in field.message_type.fields)}
+    assert carried == set(requests())
