@@ -25,9 +25,20 @@ def test_the_controller_meets_the_restricted_standard(chart):
         "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
         "seccompProfile": {"type": "RuntimeDefault"}}
     for container in pod["containers"]:
-        assert container["securityContext"] == RESTRICTED
+        context = dict(container["securityContext"])
+        profile = context.pop("seccompProfile", None)
+        assert profile is None or (profile["type"], container["name"]) == ("Localhost", "holdfast")
+        assert context == RESTRICTED
     assert all({"emptyDir", "secret"} & volume.keys() for volume in pod["volumes"])
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+
+
+def test_the_controller_can_have_a_seccomp_profile_of_its_own():
+    chart = rendered(value_sets.VALUE_SETS["scheduling"])
+    [driver, *others] = chart.pod("controller")["containers"]
+    assert driver["securityContext"]["seccompProfile"] == {
+        "type": "Localhost", "localhostProfile": "holdfast/controller.json"}
+    assert not any("seccompProfile" in other["securityContext"] for other in others)
 
 
 def test_on_the_node_the_driver_alone_is_privileged(chart):

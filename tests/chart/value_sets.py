@@ -20,6 +20,7 @@ storageClasses:
 SCHEDULING = """
 imagePullSecrets: [{name: registry}]
 controller:
+  localhostSeccompProfile: holdfast/controller.json
   priorityClassName: important
   nodeSelector: {role: infra}
   tolerations: [{key: infra, operator: Exists}]
