@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of Debian packages that are linked into the driver, from its link command."""
+"""The libraries of Debian packages that are in the driver, from how it was compiled and linked."""
 
 import re
+import subprocess
+
+# The C library's and the kernel's declarations are no code.
+DECLARATIONS = ("/usr/include/linux/", "/usr/include/asm", "/usr/include/x86_64-linux-gnu/",
+                "/usr/include/aarch64-linux-gnu/")
 
 
 def linked(build_file):
@@ -15,3 +20,15 @@ def linked(build_file):
         raise SystemExit(f"image: {build_file} has no link command of holdfast")
     return sorted({word for word in command[1].split()
                    if word.startswith("/") and word.endswith(".a")})
+
+
+def headers(build_directory):
+    """Returns the headers outside of the sources that were compiled into the driver: libraries that
+    are headers alone (JSON, log, command line, HTTP) come into it by these."""
+    said = subprocess.run(["ninja", "-C", build_directory, "-t", "deps"], capture_output=True,
+                          text=True, check=True).stdout
+    objects = re.split(r"\n\n", said)
+    used = {line.strip() for entry in objects if "/src/" in entry.partition(":")[0]
+            for line in entry.splitlines()[1:]}
+    return sorted(path for path in used if path.startswith("/usr/include/")
+                  and not path.startswith(DECLARATIONS))
