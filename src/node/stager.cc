@@ -149,9 +149,17 @@ absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& loc
   const auto device = located->pool->FindAttached(located->id);
   if (!device.ok()) return false;
   const auto record = stages.Find(located->id.ToString());
-  if (record.ok() && *device && record->staging_path != path) return true;
-  const auto behind = os::DeviceBehind(path);
-  if (*device && behind.ok() && *behind == (*device)->number) return false;
+  const auto shows_it = [&](const std::string& place) {
+    const auto behind = os::DeviceBehind(place);
+    return *device && behind.ok() && *behind == (*device)->number;
+  };
+  if (record.ok() && *device && record->staging_path != path) {
+    // A mount moves along with a directory above it: then this is where it is now.
+    return !shows_it(path) || shows_it(record->staging_path);
+  }
+  // Its image was replaced: what is mounted there is the old one.
+  if (record.ok() && !*device && record->staging_path == path) return false;
+  if (shows_it(path)) return false;
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   const os::MountEntry* const entry = mounts.At(path);
   if (entry == nullptr || !ShowsVolume(*entry)) return false;
@@ -170,9 +178,11 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   auto record = stages_.Find(volume_id);
   bool staged_before = record.ok();
   if (staged_before) {
-    // A record without a device is what is left of a staging that is gone.
+    // A record without a device is what is left of a staging that is gone, or the image was
+    // replaced under it: then the old one must go before the new one comes.
     ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
     staged_before = attached.has_value();
+    if (!staged_before) RETURN_IF_ERROR(pool.Detach(located.id));
   }
   if (staged_before) {
     RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
@@ -206,7 +216,10 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   RETURN_IF_ERROR(located->pool->Detach(located->id));
-  return stages_.Remove(volume_id);
+  // A record without a device does not count, so a pod need not wait until it can be removed.
+  const absl::Status removed = stages_.Remove(volume_id);
+  if (!removed.ok()) LogWarning("unstage of volume {}: {}", volume_id, MessageOf(removed));
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::node
