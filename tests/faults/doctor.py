@@ -12,7 +12,8 @@ SECONDS = 60
 def findings(driver):
     """By what they are about."""
     answer = subprocess.run(
-        [driver_fixtures.binary(), "doctor", "--output=json", f"--state-dir={driver.directory}/state",
-         f"--endpoint=unix://{driver.server.socket}", f"--pool=default=file:{driver.pool}"],
+        [driver_fixtures.binary(), "doctor", "--output=json",
+         f"--state-dir={driver.directory}/state", f"--endpoint=unix://{driver.server.socket}",
+         f"--pool=default=file:{driver.pool}"],
         check=False, stdout=subprocess.PIPE, timeout=SECONDS)
     return {finding["what"]: finding for finding in json.loads(answer.stdout)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process runs out of files, processes or memory: calls fail, nothing breaks, and it recovers."""
+"""The process runs out of files, processes or memory: calls fail, nothing breaks, it recovers."""
 
 import os
 import pathlib
