@@ -5,7 +5,8 @@ BINARY := $(BUILD)/holdfast
 PREFIX ?= /usr
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-quick lint format bench asan tsan image manifests e2e \
+.PHONY: help deps build demo test test-crash test-power-cut test-quick lint format bench asan tsan \
+  image manifests e2e \
   e2e-upstream scale install clean
 
 help: ## list the targets
@@ -34,6 +35,10 @@ test-crash: build ## every fault at every changing system call; docs/reliability
 test-quick: ## what takes seconds: unit and root tests
 	@scripts/install-deps build test
 	scripts/test quick
+
+test-power-cut: build ## cut the power of guests 216 times: an hour on two quiet cores
+	@scripts/install-deps test
+	tests/vm/power-cuts --binary $(BINARY) --result $(BUILD)/power-cuts.json
 
 lint: ## formatting, layers, headers, cppcheck, shellcheck
 	@scripts/install-deps build lint

@@ -6,7 +6,9 @@
 #include "cli/terminal.h"
 #include "os/file.h"
 #include "os/host_filesystem.h"
+#include "pool/pool_directory.h"
 #include "pool/pool_marker.h"
+#include "pool/volume_damage.h"
 
 namespace holdfast::cli {
 namespace {
@@ -44,7 +46,8 @@ Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<Po
   return finding;
 }
 
-Finding CheckMarker(Finding finding, int root_fd, const absl::StatusOr<PoolMarker>& known) {
+Finding CheckMarker(Finding finding, const std::string& pool, int root_fd,
+                    const absl::StatusOr<PoolMarker>& known) {
   const absl::StatusOr<PoolMarker> marker = pool::ReadPoolMarker(root_fd);
   if (absl::IsNotFound(marker.status())) {
     return CheckWithoutMarker(std::move(finding), root_fd, known);
@@ -53,6 +56,14 @@ Finding CheckMarker(Finding finding, int root_fd, const absl::StatusOr<PoolMarke
     return Missing(
         std::move(finding), MessageOf(marker.status()),
         "run this as root; if the marker is damaged, restore it from the state directory");
+  }
+  if (known.status().code() == absl::StatusCode::kInternal) {
+    return Missing(
+        std::move(finding),
+        fmt::format("the state directory's copy, pools/{}.json: {}", pool,
+                    MessageOf(known.status())),
+        fmt::format("run this as root; if that file is damaged, copy the pool's {} there",
+                    pool::kPoolMarkerName));
   }
   if (known.ok() && known->pool_id != marker->pool_id) {
     return Missing(std::move(finding),
@@ -82,8 +93,13 @@ Finding CheckDirectIo(const std::string& what, int root_fd) {
     finding.found = fmt::format("with sectors of {}", FormatBytes(support->sector_size));
     return finding;
   }
+  if (!support.ok()) {
+    return Missing(std::move(finding), MessageOf(support.status()),
+                   "run this as root; a filesystem that went read-only after an error (see the "
+                   "kernel's log) has to be checked and mounted again");
+  }
   finding.level = Level::kWarning;
-  finding.found = support.ok() ? "not on this filesystem" : MessageOf(support.status());
+  finding.found = "not on this filesystem";
   finding.remedy = "put the pool on ext4, xfs or btrfs";
   return finding;
 }
@@ -107,6 +123,30 @@ Finding CheckSpace(const std::string& what, int root_fd, const SpacePolicy& poli
   return finding;
 }
 
+// One finding for all that is well, and one for each volume that is not.
+std::vector<Finding> CheckVolumes(const std::string& what, const std::string& location,
+                                  int root_fd) {
+  Finding all{.what = what + ", volumes",
+              .why = "each volume's record and image are compared with each other"};
+  const auto examined = pool::ExamineVolumes(root_fd);
+  if (!examined.ok()) {
+    return {Missing(std::move(all), MessageOf(examined.status()), "run this as root")};
+  }
+  all.found = fmt::format("{} of {} are whole", examined->volumes - examined->damage.size(),
+                          examined->volumes);
+  std::vector<Finding> findings = {std::move(all)};
+  for (const pool::VolumeDamage& damage : examined->damage) {
+    findings.push_back(
+        {.level = Level::kWarning,
+         .what = fmt::format("{}, volume {}", what, damage.uuid),
+         .found = Printable(damage.problem),
+         .why = fmt::format("it cannot be used until '{}/{}/{}' is mended; others are not affected",
+                            location, pool::kVolumesName, damage.uuid),
+         .remedy = damage.remedy});
+  }
+  return findings;
+}
+
 }  // namespace
 
 std::vector<Finding> CheckPool(const PoolConfig& pool, const std::string& state_dir) {
@@ -121,8 +161,12 @@ std::vector<Finding> CheckPool(const PoolConfig& pool, const std::string& state_
     return {Missing(std::move(finding), MessageOf(root.status()),
                     fmt::format("mount its disk, or mkdir -p {}", pool.location))};
   }
-  return {CheckMarker(std::move(finding), root->get(), ReadKnownMarker(state_dir, pool.name)),
-          CheckDirectIo(what, root->get()), CheckSpace(what, root->get(), pool.space)};
+  std::vector<Finding> findings = {CheckMarker(std::move(finding), pool.name, root->get(),
+                                               ReadKnownMarker(state_dir, pool.name)),
+                                   CheckDirectIo(what, root->get()),
+                                   CheckSpace(what, root->get(), pool.space)};
+  std::ranges::move(CheckVolumes(what, pool.location, root->get()), std::back_inserter(findings));
+  return findings;
 }
 
 }  // namespace holdfast::cli

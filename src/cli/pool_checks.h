@@ -10,8 +10,8 @@
 
 namespace holdfast::cli {
 
-// Directory, marker, direct I/O and space. Nothing is changed: direct I/O is tried on a file
-// without a name, which goes when it is closed.
+// Directory, marker, direct I/O, space, and every volume's record and image. Nothing is changed:
+// direct I/O is tried on a file without a name, which goes when it is closed.
 [[nodiscard]] std::vector<Finding> CheckPool(const PoolConfig& pool, const std::string& state_dir);
 
 }  // namespace holdfast::cli

@@ -61,6 +61,8 @@ absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
       return FailedPrecondition("volume '{}' is in use: it is staged at '{}'", request.volume_id(),
                                 stage->staging_path);
     }
+    // A device may still show the image that was here before another took its place.
+    RETURN_IF_ERROR(located->pool->Detach(located->id));
   }
   RETURN_IF_ERROR(located->pool->Delete(located->id));
   return env_.stages.Remove(request.volume_id());

@@ -189,7 +189,10 @@ absl::Status Publisher::Unpublish(const std::string& volume_id,
   RETURN_IF_ERROR(target->RemoveIfEmpty());
   auto record = stages_.Find(volume_id);
   if (!record.ok() || record->publications.erase(target->path()) == 0) return absl::OkStatus();
-  return stages_.Write(*record);
+  // Only what is mounted counts as published, so a pod need not wait for the record.
+  const absl::Status written = stages_.Write(*record);
+  if (!written.ok()) LogWarning("unpublish of '{}': {}", target_path, MessageOf(written));
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::node

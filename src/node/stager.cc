@@ -155,13 +155,23 @@ absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& loc
   const auto device = located->pool->FindAttached(located->id);
   if (!device.ok()) return false;
   const auto record = stages.Find(located->id.ToString());
-  if (record.ok() && *device && record->staging_path != path) return true;
-  if (!target.ok() || target->HasNoMount()) return false;
-  const auto handle = target->OpenHandle();
-  if (!handle.ok()) return false;
-  const auto behind = os::DeviceBehind(handle->get(), path);
-  if (*device && behind.ok() && *behind == (*device)->number) return false;
-  ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle->get()));
+  const auto shows_it = [&](const absl::StatusOr<dev_t>& behind) {
+    return *device && behind.ok() && *behind == (*device)->number;
+  };
+  os::UniqueFd here;  // what is mounted at the path
+  if (target.ok() && !target->HasNoMount()) {
+    auto opened = target->OpenHandle();
+    if (opened.ok()) here = std::move(*opened);
+  }
+  const bool is_here = here.valid() && shows_it(os::DeviceBehind(here.get(), path));
+  if (record.ok() && *device && record->staging_path != path) {
+    // A mount moves along with a directory above it: then this is where it is now.
+    return !is_here || shows_it(os::DeviceBehind(record->staging_path));
+  }
+  // Its image was replaced: what is mounted there is the old one.
+  if (record.ok() && !*device && record->staging_path == path) return false;
+  if (is_here || !here.valid()) return false;
+  ASSIGN_OR_RETURN(const int id, os::MountIdOf(here.get()));
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   const os::MountEntry* const entry = mounts.WithId(id);
   if (entry == nullptr || !ShowsVolume(*entry)) return false;
@@ -180,9 +190,11 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   auto record = stages_.Find(volume_id);
   bool staged_before = record.ok();
   if (staged_before) {
-    // A record without a device is what is left of a staging that is gone.
+    // A record without a device is what is left of a staging that is gone, or the image was
+    // replaced under it: then the old one must go before the new one comes.
     ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
     staged_before = attached.has_value();
+    if (!staged_before) RETURN_IF_ERROR(pool.Detach(located.id));
   }
   if (staged_before) {
     RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
@@ -217,7 +229,10 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   RETURN_IF_ERROR(located->pool->Detach(located->id));
-  return stages_.Remove(volume_id);
+  // A record without a device does not count, so a pod need not wait until it can be removed.
+  const absl::Status removed = stages_.Remove(volume_id);
+  if (!removed.ok()) LogWarning("unstage of volume {}: {}", volume_id, MessageOf(removed));
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::node

@@ -25,6 +25,9 @@ namespace {
 
 constexpr std::uint32_t kSmallSector = 512;
 constexpr std::uint32_t kLargeSector = 4096;
+// Where there is no room to try it: every disk takes the large unit, and a loop device falls back
+// to buffered I/O where direct I/O is refused.
+constexpr DirectIoSupport kUntried{.direct_io = true, .sector_size = kLargeSector};
 
 std::string UuidText(const unsigned char* uuid) {
   char text[37];
@@ -77,6 +80,8 @@ std::uint32_t TriedDirectIoUnit(int fd, char* buffer) {
   return 0;
 }
 
+bool IsFull(int error_number) { return error_number == ENOSPC || error_number == EDQUOT; }
+
 }  // namespace
 
 absl::StatusOr<FilesystemSpace> MeasureFilesystem(int fd) {
@@ -120,6 +125,7 @@ absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
   if (!file.valid()) {
     // No direct I/O, or no unnamed files to try it on.
     if (errno == EINVAL || errno == EOPNOTSUPP) return DirectIoSupport{};
+    if (IsFull(errno)) return kUntried;
     return OsError(errno, "cannot make a temporary file to try direct I/O on");
   }
   // Real data: reads of a hole need no device and prove nothing.
@@ -130,9 +136,11 @@ absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
   std::memset(buffer.get(), 1, kSize);
   const ssize_t written = ::pwrite(file.get(), buffer.get(), kSize, 0);
   if (written < 0 && errno == EINVAL) return DirectIoSupport{};
-  if (written < 0) return OsError(errno, "cannot write a temporary file to try direct I/O on");
-
+  if (written < 0 && !IsFull(errno)) {
+    return OsError(errno, "cannot write a temporary file to try direct I/O on");
+  }
   const std::optional<std::uint32_t> stated = StatedDirectIoUnit(file.get());
+  if (written < 0 && !stated) return kUntried;
   const std::uint32_t unit = stated ? *stated : TriedDirectIoUnit(file.get(), buffer.get());
   if (unit == 0 || unit > kLargeSector) return DirectIoSupport{};
   return DirectIoSupport{.direct_io = true,

@@ -35,7 +35,7 @@ struct DirectIoSupport {
 
 // Finds out on an unnamed temporary file in the directory: by what the kernel states (statx(2),
 // STATX_DIOALIGN, Linux 6.1), else by 512-byte direct reads, then 4096-byte ones. No direct I/O
-// where there are no unnamed files.
+// where there are no unnamed files; direct I/O with 4096 where the disk is too full to find out.
 [[nodiscard]] absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd);
 
 }  // namespace holdfast::os

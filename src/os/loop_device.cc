@@ -37,6 +37,12 @@ absl::StatusOr<LoopDevice> Describe(int node_fd, int index, const loop_info64& i
 
 // ---- find
 
+// The errno of a bound device whose backing file cannot be looked at, because the disk under it has
+// failed or its filesystem was shut down.
+bool IsOutOfReach(int error_number) {
+  return error_number == EIO || error_number == ESTALE || error_number == ESHUTDOWN;
+}
+
 // True only if `image_fd` is the only open file description of its file, so that no loop device can
 // hold it: exactly then a write lease is granted (fcntl(2), "Leases"). It costs the same however
 // many loop devices there are. False also where leases are not supported.
@@ -54,8 +60,8 @@ absl::StatusOr<std::optional<LoopDevice>> MatchLoop(int index, const struct stat
   if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) {
     // Unbound, removed, or on its way there.
     if (errno == ENXIO || errno == ENOENT || errno == ENODEV) return std::nullopt;
-    // Its backing file does not answer stat, and the image just did.
-    if (node.valid() && (errno == EIO || errno == ESTALE)) return std::nullopt;
+    // The image was looked at a moment ago, so this is another one.
+    if (IsOutOfReach(errno)) return std::nullopt;
     return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
   }
   // The kernel reports stat's device number, in the encoding that stat itself uses.
@@ -216,7 +222,9 @@ Binding BindingOf(int index, const loop_info64& before) {
   const UniqueFd node = OpenLoop(index, O_RDONLY);
   if (!node.valid()) return errno == ENXIO ? Binding::kEnding : Binding::kUnbound;
   loop_info64 now{};
-  if (::ioctl(node.get(), LOOP_GET_STATUS64, &now) != 0) return Binding::kUnbound;
+  if (::ioctl(node.get(), LOOP_GET_STATUS64, &now) != 0) {
+    return IsOutOfReach(errno) ? Binding::kBound : Binding::kUnbound;
+  }
   return SameImage(now, before) ? Binding::kBound : Binding::kUnbound;
 }
 
@@ -296,7 +304,9 @@ absl::Status DetachLoop(const LoopDevice& loop) {
   if (!node.valid() && errno == EBUSY) return InUse(index);
   if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) {
     if (errno == ENXIO || errno == ENOENT) return absl::OkStatus();
-    return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
+    if (!node.valid() || !IsOutOfReach(errno)) {
+      return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
+    }
   }
   const bool set_read_only = IsSetReadOnly(node.get(), info);
   if (::ioctl(node.get(), LOOP_CLR_FD) != 0 && errno != ENXIO) {

@@ -59,12 +59,10 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
 absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-  const auto image = OpenImage(directory.get());
-  if (!image.ok() && !absl::IsNotFound(image.status())) return image.status();
+  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory.get()));
   // Its file may have been removed under an attached device.
-  ASSIGN_OR_RETURN(const auto loop, absl::IsNotFound(image.status())
-                                        ? os::FindLoopByPath(ImagePath(id.uuid))
-                                        : FindLoopOf(image->get(), id.uuid));
+  ASSIGN_OR_RETURN(const auto loop, image ? FindLoopOf(image->get(), id.uuid)
+                                          : os::FindLoopByPath(ImagePath(id.uuid)));
   if (!loop) return std::nullopt;
   return loop->block;
 }
@@ -75,10 +73,13 @@ absl::Status FilePool::Detach(const VolumeId& id) {
   const auto directory = os::OpenDirectoryAt(pool->volumes, id.uuid);
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   RETURN_IF_ERROR(directory.status());
-  const auto image = OpenImage(directory->get());
-  if (absl::IsNotFound(image.status())) return DetachUnreachable(id.uuid);
-  RETURN_IF_ERROR(image.status());
-  return DetachImage(image->get(), id.uuid);
+  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory->get()));
+  if (image) {
+    ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
+    if (loop) return DetachUnused(*loop, id.uuid);
+  }
+  // A device may show the image that was here before it was removed or replaced.
+  return DetachUnreachable(id.uuid);
 }
 
 // Teardown must not depend on the pool's disk being where it was.

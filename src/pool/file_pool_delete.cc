@@ -33,12 +33,9 @@ absl::Status FilePool::Delete(const VolumeId& id) {
   RETURN_IF_ERROR(record.status());
   if (record->volume.state != VolumeState::kAllocating &&
       record->volume.state != VolumeState::kDeleting) {
-    ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-    const auto image = OpenImage(directory.get());
-    if (image.ok()) {
-      ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
-      if (loop) RETURN_IF_ERROR(os::RequireUnused(loop->block));
-    }
+    // Whoever cannot find out whether it is in use does not delete it.
+    ASSIGN_OR_RETURN(const auto attached, FindAttached(id));
+    if (attached) RETURN_IF_ERROR(os::RequireUnused(*attached));
     record->volume.state = VolumeState::kDeleting;
     const absl::Status tombstone = records_.Write(pool.volumes, *record);
     if (!tombstone.ok()) {
@@ -53,14 +50,17 @@ absl::Status FilePool::Delete(const VolumeId& id) {
 
 // For a volume that is a tombstone, or in the trash, or of which the CO was never told.
 absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::string& uuid) {
+  // The deletion has begun, so the answer must be one that makes the caller repeat it.
+  const auto repeat = [](const absl::Status& failure) {
+    return WithCode(failure, absl::StatusCode::kUnavailable);
+  };
   const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
   if (directory.ok()) {
-    const auto image = OpenImage(directory->get());
-    if (image.ok()) {
-      const absl::Status detached = DetachImage(image->get(), uuid);
-      // The deletion has begun, so the answer must be one that makes the caller repeat it.
-      if (!detached.ok()) return WithCode(detached, absl::StatusCode::kUnavailable);
-    }
+    const auto image = LookAtImage(directory->get());
+    if (!image.ok()) return repeat(image.status());
+    RETURN_IF_ERROR(repeat(*image ? DetachImage((*image)->get(), uuid) : DetachUnreachable(uuid)));
+  } else if (!absl::IsNotFound(directory.status())) {
+    return repeat(directory.status());
   }
   RETURN_IF_ERROR(EmptyTrash(pool, uuid));
   RETURN_IF_ERROR(MoveToTrash(pool, uuid));

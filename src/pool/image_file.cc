@@ -71,6 +71,18 @@ absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd) {
   return image;
 }
 
+absl::StatusOr<std::optional<os::UniqueFd>> LookAtImage(int directory_fd) {
+  struct stat facts {};
+  if (::fstatat(directory_fd, kImageName, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return OsError(errno, "stat image");
+  }
+  if (!S_ISREG(facts.st_mode)) return std::nullopt;
+  os::UniqueFd image(::openat(directory_fd, kImageName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!image.valid()) return OsError(errno, "open image");
+  return image;
+}
+
 absl::StatusOr<Bytes> ImageSize(int image_fd) {
   ASSIGN_OR_RETURN(const struct stat facts, StatOf(image_fd));
   return facts.st_size;

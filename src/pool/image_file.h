@@ -4,6 +4,8 @@
 // INTERNAL.
 #pragma once
 
+#include <optional>
+
 #include "core/volume.h"
 #include "os/unique_fd.h"
 
@@ -19,6 +21,10 @@ inline constexpr char kImageName[] = "image";
 
 // Opens the image for reading and writing. NOT_FOUND if there is none.
 [[nodiscard]] absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd);
+
+// Opens the image for reading alone, as far as there is one that a device can show: also on a
+// filesystem that has turned read-only. Nothing if no regular file has its name.
+[[nodiscard]] absl::StatusOr<std::optional<os::UniqueFd>> LookAtImage(int directory_fd);
 
 [[nodiscard]] absl::StatusOr<Bytes> ImageSize(int image_fd);
 [[nodiscard]] absl::StatusOr<Bytes> ImageAllocated(int image_fd);

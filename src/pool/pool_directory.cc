@@ -14,7 +14,6 @@
 namespace holdfast::pool {
 namespace {
 
-constexpr char kVolumes[] = "volumes";
 constexpr char kTrash[] = "trash";
 constexpr char kKnownPools[] = "pools";
 constexpr int kPrivate = 0700;
@@ -23,14 +22,19 @@ constexpr int kPrivate = 0700;
 absl::StatusOr<std::string> KnownPoolId(int known_pools_fd, const std::string& name) {
   const auto known = ReadPoolMarker(known_pools_fd, name + ".json");
   if (absl::IsNotFound(known.status())) return std::string();
-  RETURN_IF_ERROR(known.status());
+  RETURN_IF_ERROR(
+      Annotate(known.status(), fmt::format("the state directory's copy of the pool marker, "
+                                           "'pools/{}.json'",
+                                           name)));
   return known->pool_id;
 }
 
 // A directory without a marker may become a pool only if nothing else lives there.
 absl::Status RequireUsable(int root_fd, const std::string& path, const std::string& known_id) {
   const auto marker = ReadPoolMarker(root_fd);
-  if (!absl::IsNotFound(marker.status())) return marker.status();
+  if (!absl::IsNotFound(marker.status())) {
+    return Annotate(marker.status(), fmt::format("'{}/{}'", path, kPoolMarkerName));
+  }
   if (!known_id.empty()) {
     return FailedPrecondition(
         "directory '{}' has no pool marker, but pool {} was there before: is its disk mounted?",
@@ -121,10 +125,10 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
 }
 
 absl::Status PoolDirectory::Hold() {
-  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kVolumes, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kVolumesName, kPrivate));
   RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kTrash, kPrivate));
   RETURN_IF_ERROR(os::Sync(root_.get(), path_));
-  ASSIGN_OR_RETURN(volumes_, os::OpenDirectoryAt(root_.get(), kVolumes));
+  ASSIGN_OR_RETURN(volumes_, os::OpenDirectoryAt(root_.get(), kVolumesName));
   ASSIGN_OR_RETURN(trash_, os::OpenDirectoryAt(root_.get(), kTrash));
   return absl::OkStatus();
 }
@@ -132,7 +136,7 @@ absl::Status PoolDirectory::Hold() {
 absl::StatusOr<VerifiedPool> PoolDirectory::Verify() const {
   absl::Status same = RequireSame(AT_FDCWD, path_, root_.get());
   if (same.ok()) same = RequireMarker(root_.get(), marker_);
-  if (same.ok()) same = RequireSame(root_.get(), kVolumes, volumes_.get());
+  if (same.ok()) same = RequireSame(root_.get(), kVolumesName, volumes_.get());
   if (same.ok()) same = RequireSame(root_.get(), kTrash, trash_.get());
   if (same.ok()) return VerifiedPool{root_.get(), volumes_.get(), trash_.get()};
   return FailedPrecondition("pool directory '{}' is not the one that was opened ({}): {}", path_,

@@ -10,19 +10,6 @@ namespace {
 constexpr char kRecordName[] = "record.json";
 constexpr int kPrivate = 0700;
 
-bool IsUsable(VolumeState state) {
-  switch (state) {
-    case VolumeState::kAllocating:
-    case VolumeState::kDeleting:
-      return false;
-    case VolumeState::kReady:
-    case VolumeState::kFormatting:
-    case VolumeState::kFormatted:
-      return true;
-  }
-  return false;
-}
-
 // A directory without a record. The record is durable before the image is made, so an image without
 // a record is damage, never a creation that was cut short.
 absl::StatusOr<VolumeRecord> UnfinishedCreation(int directory_fd, const std::string& uuid) {

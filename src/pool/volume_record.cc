@@ -55,6 +55,19 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
 
 }  // namespace
 
+bool IsUsable(VolumeState state) {
+  switch (state) {
+    case VolumeState::kAllocating:
+    case VolumeState::kDeleting:
+      return false;
+    case VolumeState::kReady:
+    case VolumeState::kFormatting:
+    case VolumeState::kFormatted:
+      return true;
+  }
+  return false;
+}
+
 std::string EncodeRecord(const VolumeRecord& record) {
   const Volume& volume = record.volume;
   return EncodeChecked(

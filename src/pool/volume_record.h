@@ -16,6 +16,9 @@ struct VolumeRecord {
   std::uint32_t sector_size = 512;  // logical sector of the device; fixed for the volume's life
 };
 
+// Whether the CO was told of a volume in this state and has not deleted it.
+[[nodiscard]] bool IsUsable(VolumeState state);
+
 // JSON with a schema version and a checksum over everything else.
 [[nodiscard]] std::string EncodeRecord(const VolumeRecord& record);
 

@@ -9,7 +9,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
-#include "server/socket.h"
+#include "server/grpc_connections.h"
 
 namespace holdfast::server {
 namespace {
@@ -22,7 +22,8 @@ constexpr std::chrono::milliseconds kGoodbyeTime{500};
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KubeletRegistration>> KubeletRegistration::Start(
-    const std::string& directory, const std::string& driver_name, const std::string& csi_socket) {
+    const std::string& directory, const std::string& driver_name, const std::string& csi_socket,
+    int file_limit) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
     return FailedPrecondition(
@@ -35,19 +36,22 @@ absl::StatusOr<std::unique_ptr<KubeletRegistration>> KubeletRegistration::Start(
   std::unique_ptr<KubeletRegistration> registration(
       new KubeletRegistration(driver_name, csi_socket));
   grpc::ServerBuilder builder;
-  int selected = 0;
-  builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials(), &selected);
+  Acceptor::Take give = GiveConnectionsTo(builder, grpc::InsecureServerCredentials());
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
   builder.RegisterService(&registration->service_);
   registration->server_ = builder.BuildAndStart();
-  if (registration->server_ == nullptr || selected == 0) {
-    return Internal("cannot listen for kubelet on '{}'", path);
-  }
+  if (registration->server_ == nullptr) return Internal("cannot start the server for kubelet");
+  ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnSocket(path));
+  registration->name_ = std::make_unique<SocketName>(path);
+  ASSIGN_OR_RETURN(registration->acceptor_,
+                   Acceptor::Start(std::move(socket), file_limit, std::move(give)));
   return registration;
 }
 
 KubeletRegistration::~KubeletRegistration() {
+  acceptor_.reset();
+  name_.reset();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
 }
 

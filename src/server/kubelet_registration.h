@@ -9,6 +9,8 @@
 
 #include "core/status.h"
 #include "proto/pluginregistration.grpc.pb.h"
+#include "server/acceptor.h"
+#include "server/socket.h"
 
 namespace holdfast::server {
 
@@ -18,9 +20,10 @@ namespace holdfast::server {
 class KubeletRegistration final {
  public:
   // `csi_socket` must have the same path for kubelet as for us. FAILED_PRECONDITION when the
-  // directory is not there or somebody answers on the socket.
+  // directory is not there or somebody answers on the socket. `file_limit` is that of the process.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<KubeletRegistration>> Start(
-      const std::string& directory, const std::string& driver_name, const std::string& csi_socket);
+      const std::string& directory, const std::string& driver_name, const std::string& csi_socket,
+      int file_limit);
   KubeletRegistration(const KubeletRegistration&) = delete;
   KubeletRegistration& operator=(const KubeletRegistration&) = delete;
   ~KubeletRegistration();
@@ -47,6 +50,8 @@ class KubeletRegistration final {
 
   RegistrationService service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<SocketName> name_;
+  std::unique_ptr<Acceptor> acceptor_;
 };
 
 }  // namespace holdfast::server

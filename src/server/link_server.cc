@@ -5,7 +5,8 @@
 
 #include <chrono>
 
-#include "os/file_limit.h"
+#include "server/grpc_connections.h"
+#include "server/tcp_listener.h"
 
 namespace holdfast::server {
 namespace {
@@ -25,12 +26,9 @@ constexpr int kLeastPingMs = 5'000;
 
 absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& address,
                                                               const link::TlsDirectory& tls,
-                                                              link::Hub& hub) {
-  ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
+                                                              int file_limit, link::Hub& hub) {
   grpc::ServerBuilder builder;
-  using Connections = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  const std::shared_ptr acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      Connections::FROM_FD, link::ServerTls(tls));
+  const Acceptor::Take give = GiveConnectionsTo(builder, link::ServerTls(tls));
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kStreamlessMs);
@@ -42,20 +40,20 @@ absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string&
   builder.RegisterService(&hub.service());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Internal("cannot start the link's server");
-  ASSIGN_OR_RETURN(auto listener, TcpListener::Start(address, file_limit, [acceptor, &hub](int fd) {
+  ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnTcp(address));
+  ASSIGN_OR_RETURN(auto acceptor,
+                   Acceptor::Start(std::move(socket), file_limit, [give, &hub](int connection) {
                      hub.ExpectNode();
-                     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
-                     taken.fd = fd;
-                     acceptor->HandleNewConnection(&taken);
+                     give(connection);
                    }));
-  return std::unique_ptr<LinkServer>(new LinkServer(hub, std::move(server), std::move(listener)));
+  return std::unique_ptr<LinkServer>(new LinkServer(hub, std::move(server), std::move(acceptor)));
 }
 
 LinkServer::LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server,
-                       std::unique_ptr<TcpListener> listener)
+                       std::unique_ptr<Acceptor> acceptor)
     : hub_(hub),
       server_(std::move(server)),
-      listener_(std::move(listener)),
+      acceptor_(std::move(acceptor)),
       housekeeper_([this] { KeepHouse(); }) {}
 
 LinkServer::~LinkServer() {
@@ -65,7 +63,7 @@ LinkServer::~LinkServer() {
     changed_.notify_all();
   }
   housekeeper_.join();
-  listener_.reset();
+  acceptor_.reset();
   hub_.Stop();
   server_->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
   server_->Wait();

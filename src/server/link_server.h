@@ -12,7 +12,7 @@
 
 #include "link/credentials.h"
 #include "link/hub.h"
-#include "server/tcp_listener.h"
+#include "server/acceptor.h"
 
 namespace holdfast::server {
 
@@ -20,21 +20,21 @@ namespace holdfast::server {
 class LinkServer final {
  public:
   // `address` is HOST:PORT. FAILED_PRECONDITION when it cannot be had. The certificates have been
-  // checked (CheckTls). The hub outlives the server.
+  // checked (CheckTls). `file_limit` is that of the process. The hub outlives the server.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LinkServer>> Start(
-      const std::string& address, const link::TlsDirectory& tls, link::Hub& hub);
+      const std::string& address, const link::TlsDirectory& tls, int file_limit, link::Hub& hub);
   LinkServer(const LinkServer&) = delete;
   LinkServer& operator=(const LinkServer&) = delete;
   ~LinkServer();
 
  private:
   LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server,
-             std::unique_ptr<TcpListener> listener);
+             std::unique_ptr<Acceptor> acceptor);
   void KeepHouse();
 
   link::Hub& hub_;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<TcpListener> listener_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;  // guarded by mutex_

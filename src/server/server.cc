@@ -25,10 +25,13 @@
 #include "os/capabilities.h"
 #include "os/core_dump.h"
 #include "os/file.h"
+#include "os/file_limit.h"
 #include "os/loop_device.h"
 #include "os/startup_pages.h"
 #include "pool/file_pool.h"
+#include "server/acceptor.h"
 #include "server/admin_service.h"
+#include "server/grpc_connections.h"
 #include "server/grpc_log.h"
 #include "server/kubelet_registration.h"
 #include "server/link_server.h"
@@ -133,11 +136,15 @@ absl::Status RecoverPools(const pool::Pools& pools) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::string& socket_path,
-                                          Services& services, Linked& linked) {
+// A server, and the way by which it gets connections.
+struct CallServer {
+  std::unique_ptr<grpc::Server> server;
+  Acceptor::Take connections;
+};
+
+CallServer StartServer(const Config& config, Services& services, Linked& linked) {
   grpc::ServerBuilder builder;
-  int selected = 0;
-  builder.AddListeningPort("unix:" + socket_path, grpc::InsecureServerCredentials(), &selected);
+  Acceptor::Take connections = GiveConnectionsTo(builder, grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 16);
@@ -149,8 +156,7 @@ std::unique_ptr<grpc::Server> StartServer(const Config& config, const std::strin
     builder.RegisterService(&services.controller);
   }
   if (config.role != Role::kController) builder.RegisterService(&services.node);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  return selected == 0 ? nullptr : std::move(server);
+  return {builder.BuildAndStart(), std::move(connections)};
 }
 
 // Read anew for every connection: kubelet replaces the file before the token expires.
@@ -201,6 +207,7 @@ absl::Status Serve(const Config& config) {
   ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
   const auto lock = os::LockFileAt(state.get(), "lock");
   RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("state directory '{}'", config.state_dir)));
+  ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
   RETURN_IF_ERROR(PrepareSocket(socket_path));
   ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
   Parts parts(std::move(stages));
@@ -210,8 +217,11 @@ absl::Status Serve(const Config& config) {
   Metrics metrics(parts.pools, config.link_listen.empty() ? nullptr : &linked.hub);
   parts.calls.SetObserver([&](const rpc::CallRunner::Call& call, absl::StatusCode code,
                               auto duration) { metrics.CountCall(call.method, code, duration); });
-  const std::unique_ptr<grpc::Server> server = StartServer(config, socket_path, services, linked);
-  if (server == nullptr) return Internal("cannot listen on '{}'", socket_path);
+  const auto [server, connections] = StartServer(config, services, linked);
+  if (server == nullptr) return Internal("cannot start the server for calls");
+  ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnSocket(socket_path));
+  auto name = std::make_unique<SocketName>(socket_path);
+  ASSIGN_OR_RETURN(auto acceptor, Acceptor::Start(std::move(socket), file_limit, connections));
   ASSIGN_OR_RETURN(const Observation observation, Observation::Start(config, *server, metrics));
   LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
           config.node_id);
@@ -219,8 +229,8 @@ absl::Status Serve(const Config& config) {
   if (config.role != Role::kController) node::ThawInterruptedGrowth(parts.stages);
   std::unique_ptr<LinkServer> link_server;
   if (!config.link_listen.empty()) {
-    ASSIGN_OR_RETURN(link_server,
-                     LinkServer::Start(config.link_listen, {config.link_tls}, linked.hub));
+    ASSIGN_OR_RETURN(link_server, LinkServer::Start(config.link_listen, {config.link_tls},
+                                                    file_limit, linked.hub));
   }
   parts.calls.SetReady();
   std::unique_ptr<link::NodeLink> node_link;
@@ -230,8 +240,9 @@ absl::Status Serve(const Config& config) {
   LogInfo("ready");
   std::unique_ptr<KubeletRegistration> registration;
   if (!config.kubelet_registration_dir.empty()) {
-    ASSIGN_OR_RETURN(registration, KubeletRegistration::Start(config.kubelet_registration_dir,
-                                                              config.driver_name, socket_path));
+    ASSIGN_OR_RETURN(registration,
+                     KubeletRegistration::Start(config.kubelet_registration_dir, config.driver_name,
+                                                socket_path, file_limit));
   }
   os::RetireIdleLoops();  // those that a killed process left
   os::ReleaseStartupPages();
@@ -239,6 +250,8 @@ absl::Status Serve(const Config& config) {
   registration.reset();
   node_link.reset();
   parts.calls.Drain(kDrainTime);
+  acceptor.reset();
+  name.reset();
   // A peer that is connected and silent would keep gRPC waiting for a ping of its own.
   server->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
   os::RetireIdleLoops();

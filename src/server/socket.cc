@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,14 +15,33 @@
 namespace holdfast::server {
 namespace {
 
-absl::StatusOr<bool> SomebodyAnswers(const std::string& path) {
-  const os::UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!client.valid()) return OsError(errno, "make a socket");
+constexpr int kBacklog = 128;
+
+absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) return InvalidArgument("'{}' is too long", path);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  return address;
+}
+
+absl::StatusOr<os::UniqueFd> MakeSocket() {
+  os::UniqueFd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made.valid()) return OsError(errno, "make a socket");
+  return made;
+}
+
+absl::StatusOr<bool> SomebodyAnswers(const std::string& path) {
+  ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
+  ASSIGN_OR_RETURN(const os::UniqueFd client, MakeSocket());
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  // EAGAIN: its queue is full, so somebody listens.
+  return ::connect(client.get(), generic, sizeof(address)) == 0 || errno == EAGAIN;
+}
+
+void RemoveSocket(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode)) ::unlink(path.c_str());
 }
 
 }  // namespace
@@ -40,5 +60,19 @@ absl::Status PrepareSocket(const std::string& path) {
   return FailedPrecondition("another process serves '{}'; stop it first, or use another endpoint",
                             path);
 }
+
+absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path) {
+  ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
+  ASSIGN_OR_RETURN(os::UniqueFd socket, MakeSocket());
+  RemoveSocket(path);
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  if (::bind(socket.get(), generic, sizeof(address)) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
+    return OsError(errno, fmt::format("cannot listen on '{}'", path));
+  }
+  return socket;
+}
+
+SocketName::~SocketName() { RemoveSocket(path_); }
 
 }  // namespace holdfast::server

@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Unix socket before gRPC takes it: gRPC replaces whatever socket it finds, a served one too.
+// The Unix sockets that kubelet, sidecars and people connect to.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "core/status.h"
+#include "os/unique_fd.h"
 
 namespace holdfast::server {
 
 // Makes the socket's directory if need be. FAILED_PRECONDITION when somebody answers on the socket,
 // or something that is no socket has its name; a stale socket is no obstacle.
 [[nodiscard]] absl::Status PrepareSocket(const std::string& path);
+
+// Listens at `path`, which PrepareSocket has found free, in the place of a stale socket. For its
+// owner alone if the umask says so.
+[[nodiscard]] absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path);
+
+// Takes the name of a socket away when it goes, so that callers see at once that nobody is there.
+class SocketName final {
+ public:
+  explicit SocketName(std::string path) : path_(std::move(path)) {}
+  SocketName(const SocketName&) = delete;
+  SocketName& operator=(const SocketName&) = delete;
+  ~SocketName();
+
+ private:
+  const std::string path_;
+};
 
 }  // namespace holdfast::server

@@ -10,10 +10,12 @@ import json
 import pathlib
 import secrets
 import time
+import typing
 
 import machine
 
 DISK_BYTES = 8 << 30
+DISK_FILESYSTEMS = ("ext4", "xfs", "btrfs")
 LEDGER = "LEDGER "
 FAILED = "FAILED "
 BOOT_SCRIPT = pathlib.Path(__file__).resolve().parent / "guest/boot.sh"
@@ -24,61 +26,80 @@ class Kind:
     """What the host must know of a scenario."""
     needs_driver: bool
     cut_during: tuple  # the operations that a power cut may hit; none: the scenario has no cuts
+    latest_cut: int = 10  # how many of them are begun before it, at most
+    goes_on: bool = False  # `work` takes up what the boots before left, instead of an empty pool
 
 
 ALL = {
     "selftest": Kind(needs_driver=False, cut_during=("write",)),
     "ext4-online-growth": Kind(needs_driver=True, cut_during=()),
+    "clock-jumps": Kind(needs_driver=True, cut_during=()),
     "power-cut-create": Kind(needs_driver=True, cut_during=("create", "delete")),
     "power-cut-stage": Kind(needs_driver=True, cut_during=("stage", "unstage")),
     "power-cut-expand": Kind(needs_driver=True, cut_during=("expand", "expand-filesystem")),
+    "power-cut-load": Kind(
+        needs_driver=True, latest_cut=30, goes_on=True,
+        cut_during=("recover", "create", "delete", "stage", "unstage", "publish", "unpublish",
+                    "write", "expand", "expand-filesystem")),
 }
 
 
+@dataclasses.dataclass
 class Boots:
-    """Starts the guest again and again on the same data disk."""
-
-    def __init__(self, image, archive, disk, log, arguments):
-        self._image, self._archive, self._disk, self._log = image, archive, disk, log
-        self._arguments = arguments
-        self.cuts = arguments.cuts
+    """Starts the guest again and again on the same data disk, in whose directory its files are."""
+    kernel: pathlib.Path
+    archive: pathlib.Path  # the initial RAM filesystem
+    disk: pathlib.Path
+    disk_fs: str
+    log: typing.BinaryIO
+    cuts: int
+    deadline_s: float  # of one boot
 
     def start(self, name, phases, ledger):
         """Boots into `phases` of the scenario. Returns the machine and its marker's beginning."""
-        run_dir = self._disk.parent
+        run_dir = self.disk.parent
         (run_dir / "ledger").write_text("\n".join(ledger), encoding="utf-8")
         token = secrets.token_hex(8)
-        parameters = {"run_dir": run_dir, "disk_fs": self._arguments.disk_fs, "token": token,
+        parameters = {"run_dir": run_dir, "disk_fs": self.disk_fs, "token": token,
                       "scenario": name, "phases": phases}
         self.note(f"boot of {name}, {phases}")
-        guest = machine.Machine(self._image, self._archive, self._disk, BOOT_SCRIPT, parameters,
-                                self._log, self._arguments.deadline)
+        guest = machine.Machine(self.kernel, self.archive, self.disk, BOOT_SCRIPT, parameters,
+                                self.log, self.deadline_s)
         return guest, f"EXIT {token} "
 
     def note(self, text):
-        self._log.write(f"=== {text}\n".encode())
-        self._log.flush()
+        self.log.write(f"=== {text}\n".encode())
+        self.log.flush()
 
 
-def run(name, boots, rng):
-    """Runs all boots of a scenario. Returns None if it passed, else what went wrong."""
-    if not ALL[name].cut_during:
-        return run_to_end(name, boots, "run", [])
+def run(name, boots, rng, told=lambda entry: None):
+    """Runs all boots of a scenario. Returns None if it passed, else what went wrong.
+
+    `told` is called with each entry of the ledger as it comes, and with {"event": "cut"}, which has
+    the entry that was the last before it.
+    """
+    kind = ALL[name]
+    if not kind.cut_during:
+        return run_to_end(name, boots, "run", [], told)
     ledger = []
+    durations = {}
     for cut in range(boots.cuts):
-        phases = "check,work" if cut else "work"
-        problem, ledger = run_to_power_cut(name, boots, phases, ledger, rng)
+        phases = "check,work" if cut and not kind.goes_on else "work"
+        moment = CutMoment(kind, rng, durations)
+        problem, ledger = run_to_power_cut(name, boots, phases, ledger, moment, told)
         if problem:
             return f"{problem} (boot {cut + 1})"
-    return run_to_end(name, boots, "check", ledger)
+    return run_to_end(name, boots, "check", ledger, told)
 
 
-def run_to_end(name, boots, phases, ledger):
+def run_to_end(name, boots, phases, ledger, told):
     verdict = Verdict()
     guest, marker = boots.start(name, phases, ledger)
     with guest:
         for line in guest.lines():
             verdict.take(line, marker)
+            if line.startswith(LEDGER):
+                told(json.loads(line.removeprefix(LEDGER)))
     return None if verdict.status == "0" else verdict.problem
 
 
@@ -100,44 +121,54 @@ class Verdict:
         return f"{self._reason} (exit status {self.status})"
 
 
-def run_to_power_cut(name, boots, phases, ledger, rng):
-    """Kills the guest during one of the operations it begins; returns (problem, new ledger).
+def run_to_power_cut(name, boots, phases, ledger, moment, told):
+    """Kills the guest at the moment; returns (problem, the ledger for the next boot).
 
     Lines that were on their way when the power was cut count: somebody had them.
     """
-    cut = CutMoment(ALL[name].cut_during, rng)
-    told, verdict = [], Verdict()
+    ledger, verdict = list(ledger), Verdict()
     guest, marker = boots.start(name, phases, ledger)
     with guest:
         for line in guest.lines():
             verdict.take(line, marker)
-            if line.startswith(LEDGER):
-                told.append(line.removeprefix(LEDGER))
-                if cut.reached(json.loads(told[-1])):
-                    guest.cut_power()
-                    boots.note(f"power cut during {told[-1]}")
-    was_cut = cut.is_past and verdict.status is None
-    return (None if was_cut else f"before the power cut: {verdict.problem}"), told
+            if not line.startswith(LEDGER):
+                continue
+            text = line.removeprefix(LEDGER)
+            entry = json.loads(text)
+            if (entry["event"], entry["op"]) == ("ack", "start"):
+                ledger.clear()
+            ledger.append(text)
+            told(entry)
+            if moment.reached(entry):
+                guest.cut_power()
+                boots.note(f"power cut during {text}")
+                told({"event": "cut", "last": entry})
+    was_cut = moment.is_past and verdict.status is None
+    return (None if was_cut else f"before the power cut: {verdict.problem}"), ledger
 
 
 class CutMoment:
-    """A random share into a randomly chosen operation, as long as that kind of operation took."""
+    """A random share into a randomly chosen operation, as long as that kind of operation took.
 
-    def __init__(self, operations, rng):
-        self._operations = operations
-        self._left = rng.randint(2, 10)
+    `durations` is what is known of that, by operation; what is seen is added.
+    """
+
+    def __init__(self, kind, rng, durations):
+        self._operations = kind.cut_during
+        self._left = rng.randint(1 if kind.goes_on else 2, kind.latest_cut)
         self._share = rng.random()
-        self._durations = {}
-        self._begun = ("", 0.0)
+        self._durations = durations
+        self._begun = {}
 
     def reached(self, entry):
         """Takes in an entry of the ledger; returns True, after the right time, when to cut."""
         operation, now = entry["op"], time.monotonic()
         if entry["event"] == "ack":
-            if operation == self._begun[0]:
-                self._durations[operation] = now - self._begun[1]
+            if (operation, entry["volume"]) in self._begun:
+                begun = self._begun.pop((operation, entry["volume"]))
+                self._durations[operation] = now - begun
             return False
-        self._begun = (operation, now)
+        self._begun[operation, entry["volume"]] = now
         if self.is_past or operation not in self._operations:
             return False
         self._left -= 1

@@ -24,6 +24,7 @@ exec </dev/null >/dev/ttyS1 2>&1
 mount_data_disk() {
   case $disk_fs in
     ext4) options=noauto_da_alloc,commit=300 ;;
+    btrfs) options=commit=300 ;;
     *) options=defaults ;;
   esac
   if ! blkid -p /dev/vda >/dev/null; then

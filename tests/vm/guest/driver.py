@@ -1,6 +1,7 @@
 """The driver under test in the guest: its process, and the calls that kubelet and sidecars make."""
 
 import dataclasses
+import json
 import pathlib
 import subprocess
 import time
@@ -48,11 +49,12 @@ class Driver:
     """A running driver. Every call throws grpc.RpcError unless it is answered with OK."""
 
     def __init__(self, run_dir):
+        self._program = run_dir / "holdfast"
         POOL.mkdir(exist_ok=True)
         SOCKET_DIR.mkdir(mode=0o700, exist_ok=True)
         with open("/dev/ttyS0", "wb") as log:
             self._process = subprocess.Popen(
-                [run_dir / "holdfast", "serve", "--role=all", f"--endpoint={SOCKET}",
+                [self._program, "serve", "--role=all", f"--endpoint={SOCKET}",
                  "--node-id=vm", "--state-dir=/data/state", f"--pool=default=file:{POOL}"],
                 stdout=log, stderr=log)
         self._channel = grpc.insecure_channel(SOCKET)
@@ -106,6 +108,13 @@ class Driver:
             token = page.next_token
             if not token:
                 return sizes
+
+    def inventory(self, verb):
+        """What `holdfast volumes` or `holdfast pools` says."""
+        answer = subprocess.run(
+            [self._program, verb, "--output=json", f"--endpoint={SOCKET}"], check=True,
+            stdout=subprocess.PIPE, timeout=CALL_LIMIT_S)
+        return json.loads(answer.stdout)
 
     def expand(self, volume, size):
         """Returns the size that the controller answers."""

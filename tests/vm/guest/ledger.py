@@ -1,11 +1,16 @@
 """What was begun and what was acknowledged before a power cut, told over the console.
 
 A begin line goes out before an operation, an ack line after its success has been seen. The host
-keeps the lines and gives them to the next boot in the file `ledger` of the run's directory.
+keeps the lines and gives them to the next boot in the file `ledger` of the run's directory. An
+acknowledged `start` says what the disk holds at that moment; all before it is forgotten.
 """
 
 import dataclasses
 import json
+import sys
+import threading
+
+_one_line = threading.Lock()
 
 
 def begin(operation, volume, **facts):
@@ -18,18 +23,27 @@ def ack(operation, volume, **facts):
 
 def _tell(event, operation, volume, facts):
     entry = {"event": event, "op": operation, "volume": volume, **facts}
-    print("LEDGER " + json.dumps(entry), flush=True)
+    with _one_line:
+        sys.stdout.write(f"LEDGER {json.dumps(entry)}\n")
+        sys.stdout.flush()
 
 
 @dataclasses.dataclass
 class Ledger:
-    """The entries of the boot before, in order. `interrupted` was begun and never acknowledged."""
-    acknowledged: list
-    interrupted: dict | None
+    """The entries since the last start, in order."""
+    entries: list
+
+    @property
+    def acknowledged(self):
+        return [entry for entry in self.entries if entry["event"] == "ack"]
+
+    @property
+    def interrupted(self):
+        """The entry that was begun last and never acknowledged; for scenarios of one worker."""
+        last = self.entries[-1] if self.entries else None
+        return last if last and last["event"] == "begin" else None
 
 
 def read(run_dir):
     lines = (run_dir / "ledger").read_text(encoding="utf-8").splitlines()
-    entries = [json.loads(line) for line in lines]
-    interrupted = entries[-1] if entries and entries[-1]["event"] == "begin" else None
-    return Ledger([entry for entry in entries if entry["event"] == "ack"], interrupted)
+    return Ledger([json.loads(line) for line in lines])

@@ -1,31 +1,11 @@
 """Runs phases of a scenario inside the guest: phases.py SCENARIO PHASE[,PHASE] RUN_DIR."""
 
 import importlib
-import os
 import pathlib
-import re
 import sys
 import traceback
 
-# Words of the kernel's messages that no scenario may cause, not even by a power cut.
-KERNEL_TROUBLE = re.compile(r"BUG:|WARNING: CPU|Oops|I/O error|EXT4-fs error|XFS .*[Cc]orrupt"
-                            r"|BTRFS (error|critical)|hung task|blocked for more than")
-
-
-def assert_kernel_is_content():
-    found = [line for line in kernel_messages() if KERNEL_TROUBLE.search(line)]
-    assert not found, f"the kernel complained: {found}"
-
-
-def kernel_messages():
-    descriptor = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        while True:
-            yield os.read(descriptor, 8192).decode(errors="replace")
-    except BlockingIOError:
-        return
-    finally:
-        os.close(descriptor)
+import kernel_log
 
 
 def main():
@@ -35,7 +15,7 @@ def main():
     for phase in phases.split(","):
         try:
             getattr(module, phase)(pathlib.Path(run_dir))
-            assert_kernel_is_content()
+            kernel_log.assert_content()
         except Exception as error:  # the boundary: every failure becomes a verdict
             traceback.print_exc()
             print(f"FAILED {phase}: {reason(error)}", flush=True)

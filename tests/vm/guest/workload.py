@@ -6,6 +6,7 @@ import durable_file
 import ledger
 import leftovers
 from driver import POOL, Driver
+from promises import Promises
 
 
 def start(run_dir):
@@ -13,7 +14,7 @@ def start(run_dir):
     driver = Driver(run_dir)
     assert not driver.list(), "the pool is not empty"
     baseline = leftovers.Baseline.take(POOL)
-    ledger.ack("start", "", baseline=[baseline.tree, baseline.free])
+    ledger.ack("start", "", **Promises([baseline.tree, baseline.free]).facts())
     return driver
 
 
@@ -30,10 +31,12 @@ def delete(driver, volume):
 
 
 def stage(driver, volume):
+    """Returns the UUID of the filesystem."""
     ledger.begin("stage", volume.name)
     driver.stage(volume)
-    uuid = leftovers.filesystem_uuid(volume.staging_path)
+    uuid = leftovers.filesystem_uuid(volume.staging_path, volume.fs)
     ledger.ack("stage", volume.name, filesystem_uuid=uuid)
+    return uuid
 
 
 def unstage(driver, volume):
@@ -42,8 +45,21 @@ def unstage(driver, volume):
     ledger.ack("unstage", volume.name)
 
 
+def publish(driver, volume):
+    ledger.begin("publish", volume.name)
+    driver.publish(volume)
+    ledger.ack("publish", volume.name)
+
+
+def unpublish(driver, volume):
+    ledger.begin("unpublish", volume.name)
+    driver.unpublish(volume)
+    ledger.ack("unpublish", volume.name)
+
+
 def write(volume, file):
     """Writes a file, in a new directory if its name has one; the ack follows the flush."""
+    ledger.begin("write", volume.name, file=file)
     path = volume.staging_path / file
     path.parent.mkdir(exist_ok=True)
     checksum = durable_file.write(path)
@@ -55,6 +71,9 @@ def expand(driver, volume, size):
     ledger.begin("expand", volume.name, size=size)
     volume.size = driver.expand(volume, size)
     ledger.ack("expand", volume.name, size=volume.size)
+
+
+def expand_filesystem(driver, volume):
     ledger.begin("expand-filesystem", volume.name)
     driver.expand_filesystem(volume, volume.size)
     ledger.ack("expand-filesystem", volume.name)

@@ -56,7 +56,7 @@ def run(run_dir):
 
 
 def grow_under_load(driver, volume):
-    uuid = leftovers.filesystem_uuid(volume.staging_path)
+    uuid = leftovers.filesystem_uuid(volume.staging_path, volume.fs)
     first = durable_file.write(volume.target_path / "before", chunks=8)
     before = leftovers.filesystem_size(volume.target_path)
     writer = Writer(volume.target_path)
@@ -68,7 +68,7 @@ def grow_under_load(driver, volume):
     writer.await_files(2)
     writer.finish()
     assert after - before > 0.9 * added, f"ext4 grew from {before} to {after} bytes only"
-    assert leftovers.filesystem_uuid(volume.staging_path) == uuid
+    assert leftovers.filesystem_uuid(volume.staging_path, volume.fs) == uuid
     check_files(volume, {"before": first, **writer.checksums})
     fill_beyond(volume, before)
     check_files(volume, {"before": first})

@@ -21,3 +21,4 @@ def work(run_dir):
         # xfs spreads directories over its allocation groups, so the newest ones are used as well.
         workload.write(volume, f"directory-{number}/file")
         workload.expand(driver, volume, volume.size + STEP)
+        workload.expand_filesystem(driver, volume)

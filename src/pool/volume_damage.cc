@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/volume_damage.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "os/file.h"
+#include "pool/image_file.h"
+#include "pool/pool_directory.h"
+#include "pool/record_store.h"
+
+namespace holdfast::pool {
+namespace {
+
+constexpr char kRestoreRecord[] =
+    "restore its record.json from a backup; without one, copy the data out of the image and remove "
+    "the directory by hand";
+constexpr char kRestoreImage[] = "restore its image from a backup, or delete the volume";
+
+VolumeDamage DamagedImage(const VolumeRecord& record, std::string problem) {
+  return {record.volume.id.uuid, std::move(problem), kRestoreImage};
+}
+
+// Appends what is wrong with the image of a usable volume.
+void ExamineImage(int volumes_fd, const VolumeRecord& record, std::vector<VolumeDamage>& damage) {
+  const std::string path = fmt::format("{}/{}", record.volume.id.uuid, kImageName);
+  struct stat facts {};
+  if (::fstatat(volumes_fd, path.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+    damage.push_back(
+        DamagedImage(record, errno == ENOENT ? "its image is missing"
+                                             : MessageOf(OsError(errno, "cannot stat its image"))));
+    return;
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    damage.push_back(DamagedImage(record, "its image is not a regular file"));
+    return;
+  }
+  const Bytes least = record.volume.capacity_bytes;
+  const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may be under way
+  if (least <= facts.st_size && facts.st_size <= most) return;
+  damage.push_back(DamagedImage(
+      record, fmt::format("its image has {} bytes, its record says {}", facts.st_size, least)));
+}
+
+}  // namespace
+
+absl::StatusOr<VolumeExamination> ExamineVolumes(int root_fd) {
+  VolumeExamination examination;
+  const auto volumes = os::OpenDirectoryAt(root_fd, kVolumesName);
+  if (absl::IsNotFound(volumes.status())) return examination;
+  RETURN_IF_ERROR(volumes.status());
+  ASSIGN_OR_RETURN(const std::vector<std::string> uuids, RecordStore::Uuids(volumes->get()));
+  RecordStore records;
+  for (const std::string& uuid : uuids) {
+    const auto record = records.Read(volumes->get(), uuid);
+    if (absl::IsNotFound(record.status())) continue;  // deleted meanwhile
+    ++examination.volumes;
+    if (!record.ok()) {
+      examination.damage.push_back({uuid, MessageOf(record.status()), kRestoreRecord});
+    } else if (IsUsable(record->volume.state)) {
+      ExamineImage(volumes->get(), *record, examination.damage);
+    }
+  }
+  return examination;
+}
+
+}  // namespace holdfast::pool

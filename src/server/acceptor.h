@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes connections as long as file descriptors are left for everything else. gRPC's own listener,
+// when it meets the limit once, is deaf for ever.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "core/status.h"
+#include "os/unique_fd.h"
+
+namespace holdfast::server {
+
+// Accepts until it goes.
+class Acceptor final {
+ public:
+  // Called on the acceptor's thread with the descriptor of a connection, which is then the
+  // callee's; it does not block.
+  using Take = std::function<void(int connection)>;
+
+  // `socket` listens and does not block; `file_limit` is that of the process.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Acceptor>> Start(os::UniqueFd socket,
+                                                                       int file_limit, Take take);
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+  ~Acceptor();
+
+ private:
+  Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, Take take);
+  void Run();
+  void Accept();
+  void CountRefusal();
+
+  const os::UniqueFd socket_;
+  const os::UniqueFd ending_;  // an eventfd
+  const int file_limit_;
+  const int highest_;  // descriptor that a connection may have
+  const Take take_;
+  int refused_ = 0;  // since the last line of the log, on the acceptor's thread only
+  std::chrono::steady_clock::time_point told_{};
+  std::thread thread_;
+};
+
+}  // namespace holdfast::server

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The disk under the pool, or under the state directory, is full: at each level, at each call."""
+
+import threading
+import time
+
+import pytest
+
+import content
+import csi_client
+import host
+import lives
+from disk_filler import Filler
+from driver import MIB
+from kubelet import Kubelet
+
+KIB = 1 << 10
+DISK = 640 * MIB
+ROOM_LEFT = (0, 8 * KIB, 64 * KIB, 512 * KIB, 4 * MIB, 24 * MIB)
+# Lets the driver promise what is not there, so that the disk itself has to refuse.
+RECKLESS = ",reserve=0,overcommit=1000,watermark=100%"
+REFUSALS = ("RESOURCE_EXHAUSTED", "OUT_OF_RANGE", "INTERNAL", "UNAVAILABLE")
+SECONDS = 30
+ROUNDS = 12
+
+
+@pytest.fixture(params=["ext4", "xfs", "btrfs"])
+def pool_filesystem(request):
+    return request.param
+
+
+@pytest.fixture
+def disk(new_disk, pool_filesystem):
+    return new_disk(DISK, filesystem=pool_filesystem)
+
+
+@pytest.fixture
+def filler(disk):
+    made = Filler(disk.mount_point)
+    (disk.mount_point / "lost+found").mkdir(exist_ok=True)  # what only ext4 has
+    return made
+
+
+@pytest.fixture
+def driver(filler, new_driver):
+    yield new_driver(RECKLESS)
+    filler.give_back()
+
+
+@pytest.fixture
+def kubelet(driver, directory):
+    return Kubelet(directory / "kubelet", driver.call)
+
+
+def until_it_works(action):
+    """xfs and btrfs give the room of a deleted file back some time later."""
+    deadline = time.monotonic() + SECONDS
+    while lives.outcome(action, REFUSALS) != "OK":
+        assert time.monotonic() < deadline, "it fails although there is room"
+        time.sleep(0.05)
+
+
+def assert_nothing_half_made(driver, volumes):
+    known = sorted(volume.handle[-36:] for volume in volumes)
+    assert sorted(path.name for path in (driver.pool / "volumes").iterdir()) == known
+    assert not list((driver.pool / "trash").iterdir())
+    assert not list(driver.pool.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("provisioning", ["thin", "thick"])
+def test_creation(driver, kubelet, filler, provisioning):
+    kept = lives.keep(driver, kubelet, "kept")
+    outcomes = []
+    for number, room in enumerate(ROOM_LEFT):
+        filler.leave(room)
+
+        def create(name=f"pv-{number}"):
+            lives.new_volume(driver, name, provisioning=provisioning)
+
+        outcomes.append(lives.outcome(create, REFUSALS))
+        if outcomes[-1] != "OK":
+            assert_nothing_half_made(driver, [kept.volume])
+        filler.give_back()
+        until_it_works(create)
+        lives.assert_kept(kubelet, kept)
+        driver.delete(next(handle for handle in driver.listed() if handle != kept.volume.handle))
+    assert outcomes[0] != "OK"
+
+
+@pytest.mark.parametrize("provisioning", ["thin", "thick"])
+def test_first_stage(driver, kubelet, filler, provisioning):
+    """The filesystem of a thin volume needs room when it is made; a thick one has it."""
+    for number, room in enumerate(ROOM_LEFT):
+        volume = lives.new_volume(driver, f"pv-{number}", provisioning=provisioning)
+        filler.leave(room)
+        staged = lives.outcome(lambda: kubelet.stage(volume), REFUSALS)
+        if staged != "OK":
+            assert driver.loop(volume.handle) is None, "a failed stage leaves nothing behind"
+            assert driver.record(volume.handle)["state"] != "formatted"
+        filler.give_back()
+        until_it_works(lambda: kubelet.stage(volume))
+        content.write(kubelet.publish(volume, "pod") / "data")
+        kubelet.unmount(volume, "pod")
+        driver.delete(volume.handle)
+
+
+@pytest.mark.parametrize("provisioning", ["thin", "thick"])
+def test_growth(driver, kubelet, filler, provisioning):
+    kept = lives.keep(driver, kubelet, "kept", provisioning=provisioning)
+    size = 64 * MIB
+    for room in ROOM_LEFT:
+        filler.leave(room)
+        larger = size + 32 * MIB
+        grown = lives.outcome(lambda: lives.grow(driver, kept.volume, larger), REFUSALS)
+        if grown != "OK":
+            assert driver.record(kept.volume.handle)["capacity_bytes"] == size
+        filler.give_back()
+        until_it_works(lambda: lives.grow(driver, kept.volume, larger))
+        size = larger
+        record = driver.record(kept.volume.handle)
+        assert (record["capacity_bytes"], record["grow_to_bytes"]) == (size, 0)
+        assert driver.image(kept.volume.handle).stat().st_size == size
+        lives.assert_kept(kubelet, kept)
+
+
+def test_everything_that_takes_down(driver, kubelet, filler):
+    """A full disk keeps no pod from going and no volume from being deleted."""
+    for number, room in enumerate(ROOM_LEFT):
+        volume = lives.new_volume(driver, f"pv-{number}", provisioning="thick")
+        kubelet.mount(volume, "pod")
+        filler.leave(room)
+        kubelet.unmount(volume, "pod")
+        driver.delete(volume.handle)
+        assert_nothing_half_made(driver, [])
+        filler.give_back()
+
+
+def test_a_start(driver, kubelet, filler):
+    """What a kill left half done is finished even then, or later; whole volumes serve at once."""
+    kept = lives.keep(driver, kubelet, "kept", provisioning="thick")
+    for room in ROOM_LEFT:
+        filler.leave(room)
+        driver.crash()
+        lives.assert_kept(kubelet, kept)
+        filler.give_back()
+
+
+def test_it_fills_while_calls_run(driver, kubelet, filler):
+    """Another program takes all the room and gives it back, again and again, at any moment."""
+    kept = lives.keep(driver, kubelet, "kept", provisioning="thick")
+    ended = threading.Event()
+
+    def breathe():
+        while not ended.is_set():
+            filler.leave(0)
+            filler.give_back()
+
+    thread = threading.Thread(target=breathe)
+    thread.start()
+    outcomes = set()
+    try:
+        for number in range(ROUNDS):
+            provisioning = ("thin", "thick")[number % 2]
+            outcomes |= attempt_a_life(driver, kubelet, f"pv-{number}", provisioning)
+            lives.assert_kept(kubelet, kept)
+    finally:
+        ended.set()
+        thread.join()
+        filler.give_back()
+    for handle in driver.listed():
+        if handle != kept.volume.handle:
+            driver.delete(handle)
+    assert_nothing_half_made(driver, [kept.volume])
+    until_it_works(lambda: lives.leads_a_life(driver, kubelet, provisioning="thick"))
+    lives.assert_kept(kubelet, kept)
+    assert outcomes <= {"OK", *REFUSALS}
+
+
+def attempt_a_life(driver, kubelet, name, provisioning):
+    """Takes each step that the one before allows; returns all outcomes."""
+    made = []
+    outcomes = {lives.outcome(lambda: made.append(
+        lives.new_volume(driver, name, provisioning=provisioning)), REFUSALS)}
+    if not made:
+        return outcomes
+    volume, = made
+    outcomes.add(lives.outcome(lambda: kubelet.stage(volume), REFUSALS))
+    outcomes.add(lives.outcome(lambda: lives.grow(driver, volume, 96 * MIB), REFUSALS))
+    lives.take_down(kubelet, volume, "pod")
+    outcomes.add(lives.outcome(lambda: driver.delete(volume.handle), REFUSALS))
+    return outcomes
+
+
+def test_the_state_directory_is_on_a_full_disk(new_disk, new_driver, directory):
+    """A stage that cannot be recorded is undone; what is staged can be taken down."""
+    state = new_disk(32 * MIB, mount_point=directory / "state", name="state")
+    filler = Filler(state.mount_point)
+    driver = new_driver()
+    kubelet = Kubelet(directory / "kubelet", driver.call)
+    staged = lives.new_volume(driver, "staged")
+    path = kubelet.mount(staged, "pod")
+    written = content.write(path / "data", MIB)
+    volume = lives.new_volume(driver, "pv")
+    filler.leave(0)
+    with csi_client.refused("INTERNAL", "No space left"):
+        kubelet.stage(volume)
+    assert driver.loop(volume.handle) is None
+    assert not [point for point in host.mounts_under(directory)
+                if point == str(kubelet.global_mount(volume))]
+    assert content.checksum(path / "data") == written
+    kubelet.unmount(staged, "pod")
+    filler.give_back()
+    kubelet.mount(volume, "pod")
+    kubelet.unmount(volume, "pod")
+
+
+def test_a_thin_volume_whose_disk_is_full(new_disk, new_driver, directory):
+    """A pod's write fails; what it had flushed is there when there is room again."""
+    filler = Filler(new_disk(DISK).mount_point)
+    driver = new_driver(RECKLESS)
+    kubelet = Kubelet(directory / "kubelet", driver.call)
+    volume = lives.new_volume(driver, "pv", size=256 * MIB)
+    path = kubelet.mount(volume, "pod")
+    written = content.write(path / "data")
+    filler.leave(0)
+    with pytest.raises(OSError):
+        content.write(path / "more", 64 * MIB)
+    assert content.checksum(path / "data") == written
+    lives.take_down(kubelet, volume, "pod")
+    filler.give_back()
+    path = kubelet.mount(volume, "pod")
+    assert content.checksum(path / "data") == written
+    content.write(path / "more", 64 * MIB)
+    kubelet.unmount(volume, "pod")

@@ -1,0 +1,86 @@
+"""What the ledger of the boots before promises about each volume."""
+
+import dataclasses
+
+from driver import Volume
+
+
+@dataclasses.dataclass
+class Promise:
+    """What must hold of one volume, and the request that was begun and never answered."""
+    volume: Volume
+    filesystem_uuid: str = ""
+    files: dict = dataclasses.field(default_factory=dict)  # checksum by name
+    pending: dict | None = None
+    growing: bool = False  # larger since its filesystem was last known to fill it
+
+    @staticmethod
+    def from_facts(facts):
+        return Promise(**{**facts, "volume": Volume(**facts["volume"])})
+
+    @property
+    def sizes(self):
+        """The sizes that the volume may have; None for a volume that may not be there."""
+        operation = self.pending["op"] if self.pending else ""
+        allowed = {self.volume.size}
+        if operation in ("create", "delete"):
+            allowed.add(None)
+        if operation == "expand":
+            allowed.add(self.pending["size"])
+        return allowed
+
+
+@dataclasses.dataclass
+class Promises:
+    baseline: list  # of the empty pool: its tree, its free space
+    volumes: dict = dataclasses.field(default_factory=dict)  # by name
+    gone: set = dataclasses.field(default_factory=set)  # ids whose deletion was acknowledged
+    boot: int = 0
+
+    def facts(self):
+        """What the ledger's next `start` says."""
+        return {"baseline": self.baseline, "gone": sorted(self.gone), "boot": self.boot + 1,
+                "volumes": [dataclasses.asdict(promise) for promise in self.volumes.values()]}
+
+
+def replay(entries):
+    """Goes through the entries since the last start, which is the first of them."""
+    start = entries[0]
+    assert (start["event"], start["op"]) == ("ack", "start"), f"the ledger begins with {start}"
+    promises = Promises(start["baseline"], gone=set(start["gone"]), boot=start["boot"])
+    for facts in start["volumes"]:
+        promise = Promise.from_facts(facts)
+        promises.volumes[promise.volume.name] = promise
+    for entry in entries[1:]:
+        (take_begin if entry["event"] == "begin" else take_ack)(promises, entry)
+    return promises
+
+
+def take_begin(promises, entry):
+    name, operation = entry["volume"], entry["op"]
+    if operation == "create" and name not in promises.volumes:
+        promises.volumes[name] = Promise(Volume(**entry["wanted"]))
+    if operation in ("create", "delete", "expand"):
+        promises.volumes[name].pending = entry
+    if operation in ("expand", "expand-filesystem"):
+        promises.volumes[name].growing = True
+    if operation == "write":
+        promises.volumes[name].files.pop(entry["file"], None)
+
+
+def take_ack(promises, entry):
+    name, operation = entry["volume"], entry["op"]
+    if operation == "delete":
+        promises.gone.add(promises.volumes.pop(name).volume.id)
+        return
+    promise = promises.volumes.get(name)
+    if operation == "create":
+        promise.volume, promise.pending = Volume(**entry["created"]), None
+    elif operation == "expand":
+        promise.volume.size, promise.pending = entry["size"], None
+    elif operation == "stage":
+        promise.filesystem_uuid, promise.growing = entry["filesystem_uuid"], False
+    elif operation == "expand-filesystem":
+        promise.growing = False
+    elif operation == "write":
+        promise.files[entry["file"]] = entry["checksum"]
