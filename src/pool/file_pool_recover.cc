@@ -29,6 +29,7 @@ absl::Status FilePool::Recover() {
 absl::Status FilePool::RecoverVolume(const VerifiedPool& pool, const std::string& uuid) {
   absl::StatusOr<VolumeRecord> record = records_.Read(pool.volumes, uuid);
   if (record.ok()) {
+    records_.Remember(record->volume);
     return Annotate(FinishWhatBegan(pool, *record), fmt::format("volume {}", uuid));
   }
   CountByImage(pool, uuid);
