@@ -75,33 +75,45 @@ absl::StatusOr<StageStore> StageStore::Open(int state_directory_fd) {
   return StageStore(std::move(directory), std::move(path), std::move(boot_id));
 }
 
-absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const {
-  const auto none = NotFound("volume '{}' is not staged", volume_id);
+absl::StatusOr<StageStore::Loaded> StageStore::Load(const std::string& volume_id) const {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
-  if (!id) return none;
+  if (!id) return Loaded{};
   const auto text = os::ReadFileAt(directory_.get(), FileName(*id));
-  if (!text.ok()) return none;
+  if (absl::IsNotFound(text.status())) return Loaded{};
+  RETURN_IF_ERROR(text.status());
   const auto object = DecodeChecked(*text, kSchemaVersion, "stage record");
-  if (!object.ok()) return none;
+  if (!object.ok()) return Loaded{.state = StageState::kDamaged};
   try {
-    if (object->at("boot_id") != boot_id_) return none;
+    if (object->at("boot_id") != boot_id_) return Loaded{.state = StageState::kOtherBoot};
     absl::StatusOr<StageRecord> record = FromJson(*object);
-    if (record.ok() && record->volume_id == volume_id) return record;
+    if (record.ok() && record->volume_id == volume_id) {
+      return Loaded{.state = StageState::kCurrent, .record = *std::move(record)};
+    }
   } catch (const json::exception&) {
   }
-  return none;
+  return Loaded{.state = StageState::kDamaged};
 }
 
-std::vector<StageRecord> StageStore::List() const {
-  std::vector<StageRecord> records;
-  const auto names = os::ListDirectory(directory_.get());
-  if (!names.ok()) return records;
-  for (const std::string& name : *names) {
+absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const {
+  absl::StatusOr<Loaded> loaded = Load(volume_id);
+  if (loaded.ok() && loaded->state == StageState::kCurrent) return std::move(loaded->record);
+  return NotFound("volume '{}' is not staged", volume_id);
+}
+
+absl::StatusOr<StageState> StageStore::StateOf(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const Loaded loaded, Load(volume_id));
+  return loaded.state;
+}
+
+absl::StatusOr<std::vector<std::string>> StageStore::VolumeIds() const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(directory_.get()));
+  std::vector<std::string> ids;
+  for (const std::string& name : names) {
     if (!name.ends_with(kSuffix)) continue;
-    auto record = Find(name.substr(0, name.size() - kSuffix.size()));
-    if (record.ok()) records.push_back(*std::move(record));
+    std::string id = name.substr(0, name.size() - kSuffix.size());
+    if (VolumeId::Parse(id)) ids.push_back(std::move(id));
   }
-  return records;
+  return ids;
 }
 
 absl::Status StageStore::Write(const StageRecord& record) const {
