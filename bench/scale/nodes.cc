@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench-nodes: thousands of nodes in one process, linked to one controller over TLS, each with a
-// certificate, a token, a stream and volumes of its own. On SIGTERM it tells what happened, and ends as
-// nodes do whose power fails.
+// certificate, a token, a stream and volumes of its own. On SIGTERM it tells what happened, and
+// ends as nodes do whose power fails.
 #include <absl/synchronization/mutex.h>
 
 #include <CLI/CLI.hpp>

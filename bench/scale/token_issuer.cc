@@ -21,8 +21,7 @@ constexpr std::time_t kSecondsValid = 24L * 3600;
 EVP_PKEY* ReadKey(const std::string& path) {
   const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "re"),
                                                                 &std::fclose);
-  EVP_PKEY* const key =
-      file ? PEM_read_PrivateKey(file.get(), nullptr, nullptr, nullptr) : nullptr;
+  EVP_PKEY* const key = file ? PEM_read_PrivateKey(file.get(), nullptr, nullptr, nullptr) : nullptr;
   if (key == nullptr) throw std::runtime_error("cannot read a key from " + path);
   return key;
 }
