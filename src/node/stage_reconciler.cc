@@ -67,8 +67,11 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
     return std::nullopt;
   }
   if (state == StageState::kNone) {
-    const bool orphaned = !gone && device->has_value();
-    return orphaned ? std::optional(LeftoverKind::kOrphanedDevice) : std::nullopt;
+    if (gone) {
+      const bool undo = stages_.HasUndo(located.id);
+      return undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
+    }
+    return *device ? std::optional(LeftoverKind::kOrphanedDevice) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
   if (ShowsAnything(mounts, record)) return std::nullopt;
@@ -94,11 +97,12 @@ absl::StatusOr<bool> StageReconciler::Settle(const std::string& volume_id) const
   return true;
 }
 
-// As the end of an Unstage: first the device, then the record.
+// As the end of an Unstage, or of a deletion: first the device, then the record.
 absl::Status StageReconciler::SettleStaging(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
   const absl::Status detached = located.pool->DetachOwnDevice(located.id);
-  if (!absl::IsNotFound(detached)) RETURN_IF_ERROR(detached);
+  if (absl::IsNotFound(detached)) return stages_.RemoveAll(volume_id);
+  RETURN_IF_ERROR(detached);
   return stages_.Remove(volume_id);
 }
 

@@ -2,6 +2,7 @@
 #include "pool/stage_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 
@@ -19,7 +20,19 @@ constexpr int kPrivate = 0700;
 // Volume ids that Holdfast made are safe names; any other id was never staged.
 constexpr std::string_view kSuffix = ".json";
 std::string FileName(const VolumeId& id) { return fmt::format("{}{}", id.ToString(), kSuffix); }
-std::string UndoName(const VolumeId& id) { return fmt::format("{}.undo", id.ToString()); }
+constexpr std::array<const char*, 2> kUndoSuffixes = {".undo", ".undo.used"};  // fs/ext_undo.cc
+std::string UndoName(const VolumeId& id) { return id.ToString() + kUndoSuffixes[0]; }
+
+// The volume whose file this is; empty if it is none of ours.
+std::string VolumeOf(const std::string& name) {
+  for (const std::string_view suffix :
+       {kSuffix, std::string_view(kUndoSuffixes[0]), std::string_view(kUndoSuffixes[1])}) {
+    if (!name.ends_with(suffix)) continue;
+    std::string id = name.substr(0, name.size() - suffix.size());
+    if (VolumeId::Parse(id)) return id;
+  }
+  return "";
+}
 
 absl::StatusOr<std::string> ReadBootId() {
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory("/proc/sys/kernel/random"));
@@ -109,9 +122,8 @@ absl::StatusOr<std::vector<std::string>> StageStore::VolumeIds() const {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(directory_.get()));
   std::vector<std::string> ids;
   for (const std::string& name : names) {
-    if (!name.ends_with(kSuffix)) continue;
-    std::string id = name.substr(0, name.size() - kSuffix.size());
-    if (VolumeId::Parse(id)) ids.push_back(std::move(id));
+    std::string id = VolumeOf(name);
+    if (!id.empty()) ids.push_back(std::move(id));
   }
   return ids;
 }
@@ -128,11 +140,23 @@ absl::Status StageStore::Write(const StageRecord& record) const {
 absl::Status StageStore::Remove(const std::string& volume_id) const {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
   if (!id) return absl::OkStatus();
-  for (const std::string& name :
-       {FileName(*id), UndoName(*id), UndoName(*id) + ".used"}) {  // fs/ext_undo.cc
-    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), name));
+  return os::RemoveFileAt(directory_.get(), FileName(*id));
+}
+
+absl::Status StageStore::RemoveAll(const std::string& volume_id) const {
+  RETURN_IF_ERROR(Remove(volume_id));
+  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
+  if (!id) return absl::OkStatus();
+  for (const char* const suffix : kUndoSuffixes) {
+    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), id->ToString() + suffix));
   }
   return absl::OkStatus();
+}
+
+bool StageStore::HasUndo(const VolumeId& id) const {
+  return std::ranges::any_of(kUndoSuffixes, [&](const char* suffix) {
+    return os::ExistsAt(directory_.get(), id.ToString() + suffix);
+  });
 }
 
 std::string StageStore::UndoPath(const VolumeId& id) const {

@@ -55,7 +55,8 @@ class StageStore final {
   // INTERNAL if it cannot be read.
   [[nodiscard]] absl::StatusOr<StageState> StateOf(const std::string& volume_id) const;
 
-  // The volumes that have a file, whatever is in it. Files of other names are not looked at.
+  // The volumes that have a record or something at UndoPath, whatever is in it. Files of other
+  // names are not looked at.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> VolumeIds() const;
 
   [[nodiscard]] absl::Status Write(const StageRecord& record) const;
@@ -64,8 +65,16 @@ class StageStore final {
   // (fs::Filesystem::PrepareMount). A file beside the record; it survives a reboot.
   [[nodiscard]] std::string UndoPath(const VolumeId& id) const;
 
-  // Also removes what was left at UndoPath, or beside it. OK if there is none.
+  // True if something is at UndoPath or beside it: a program was killed, and the next stage needs
+  // it to take back what was done to the filesystem.
+  [[nodiscard]] bool HasUndo(const VolumeId& id) const;
+
+  // Removes the record: the volume is not staged any more. What is at UndoPath stays for its next
+  // stage. OK if there is none.
   [[nodiscard]] absl::Status Remove(const std::string& volume_id) const;
+
+  // Removes everything of a volume that is no more. OK if there is nothing.
+  [[nodiscard]] absl::Status RemoveAll(const std::string& volume_id) const;
 
  private:
   struct Loaded {

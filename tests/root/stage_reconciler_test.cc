@@ -188,5 +188,27 @@ TEST_CASE_METHOD(Fixture, "nothing is touched while the pool cannot be reached")
   CHECK(test::Value(Settle()));
 }
 
+TEST_CASE_METHOD(Fixture,
+                 "what an interrupted e2fsck has to take back lives as long as the volume") {
+  (void)Create(MountSpec("pvc-1"));
+  const std::string undo = stages.UndoPath(id);
+  const std::string used = undo + ".used";
+  WriteFile(undo, "bytes");
+  WriteFile(used, "bytes");
+  SECTION("the device of the stage is left") { REQUIRE_OK(pool->Attach(id)); }
+  SECTION("its record too") { WriteFile(StageFile(), "damaged"); }
+  SECTION("unstaged by the CO") { REQUIRE_OK(Unstage(id)); }
+  (void)Settle();
+  CHECK(Found().empty());
+  CHECK_FALSE(IsAttached(id));
+  CHECK(std::filesystem::exists(undo));
+  CHECK(std::filesystem::exists(used));
+  REQUIRE_OK(pool->Delete(id));  // by a process that is killed before it has removed the rest
+  CHECK(Found() == "stale-staging");
+  CHECK(test::Value(Settle()));
+  CHECK_FALSE(std::filesystem::exists(undo));
+  CHECK_FALSE(std::filesystem::exists(used));
+}
+
 }  // namespace
 }  // namespace holdfast::node
