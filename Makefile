@@ -3,9 +3,11 @@ SHELL := /bin/bash
 BUILD := build/release
 BINARY := $(BUILD)/holdfast
 PREFIX ?= /usr
+DURATION ?= 3600
+OPERATIONS ?= 200000
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-power-cut test-quick lint format bench asan tsan \
+.PHONY: help deps build demo test test-crash test-power-cut soak test-quick lint format bench asan tsan \
   image manifests e2e \
   e2e-upstream scale install clean
 
@@ -31,6 +33,10 @@ test: ## everything that this machine can run, with a summary
 test-crash: build ## every fault at every changing system call; docs/reliability.md says how long it takes
 	@scripts/install-deps build test
 	tests/crash/run --all --binary $(BINARY)
+
+soak: build ## the model's random calls for DURATION seconds and OPERATIONS (3600, 200000)
+	@scripts/install-deps test
+	tests/model/run --seconds $(DURATION) --operations $(OPERATIONS) --result $(BUILD)/soak.json
 
 test-quick: ## what takes seconds: unit and root tests
 	@scripts/install-deps build test

@@ -12,6 +12,7 @@
 #include "cli/filesystem_checks.h"
 #include "cli/finding.h"
 #include "cli/host_checks.h"
+#include "cli/leftover_checks.h"
 #include "cli/pool_checks.h"
 #include "cli/terminal.h"
 #include "core/config.h"
@@ -80,6 +81,7 @@ std::vector<Finding> Examine(const Config& config) {
   }
   for (const PoolConfig& pool : config.pools) add(CheckPool(pool, config.state_dir));
   add({CheckKubeletPropagation(), CheckEndpoint(config.endpoint)});
+  add(CheckLeftovers(config.endpoint));
   return findings;
 }
 

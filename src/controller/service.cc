@@ -65,7 +65,7 @@ absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
     RETURN_IF_ERROR(located->pool->Detach(located->id));
   }
   RETURN_IF_ERROR(located->pool->Delete(located->id));
-  return env_.stages.Remove(request.volume_id());
+  return env_.stages.RemoveAll(request.volume_id());
 }
 
 absl::Status Service::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,

@@ -10,18 +10,34 @@ KeyLock::Guard::Guard(Guard&& other) noexcept
 
 KeyLock::Guard::~Guard() {
   if (owner_ == nullptr) return;
-  const std::lock_guard lock(owner_->mutex_);
-  owner_->held_.erase(key_);
+  owner_->Release(key_);
+}
+
+void KeyLock::Release(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  held_.erase(key);
+  released_.notify_all();
 }
 
 absl::StatusOr<KeyLock::Guard> KeyLock::TryLock(const std::string& key,
                                                 const std::string& operation) {
-  const std::lock_guard lock(mutex_);
-  const auto [entry, inserted] = held_.try_emplace(key, operation);
+  std::unique_lock lock(mutex_);
+  released_.wait_for(lock, kPatience, [&] {
+    const auto holder = held_.find(key);
+    return holder == held_.end() || !holder->second.background;
+  });
+  const auto [entry, inserted] = held_.try_emplace(key, Holder{operation, /*background=*/false});
   if (!inserted) {
     return Aborted("volume '{}' is busy with {}; try again when that has finished", key,
-                   entry->second);
+                   entry->second.operation);
   }
+  return Guard(this, key);
+}
+
+std::optional<KeyLock::Guard> KeyLock::TryLockInBackground(const std::string& key,
+                                                           const std::string& operation) {
+  const std::lock_guard lock(mutex_);
+  if (!held_.try_emplace(key, Holder{operation, /*background=*/true}).second) return std::nullopt;
   return Guard(this, key);
 }
 

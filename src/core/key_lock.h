@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operation at a time per key (a volume), without waiting.
+// One operation at a time per key (a volume). Callers do not wait for each other; only for work
+// that nobody asked for, and not long.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/status.h"
@@ -26,14 +30,30 @@ class KeyLock final {
     std::string key_;
   };
 
+  // How long TryLock waits for a holder in the background.
+  static constexpr std::chrono::seconds kPatience{2};
+
   // Holds `key` until the guard goes. `operation` says for whom, e.g. "NodeStageVolume".
-  // ABORTED at once when the key is held, naming the operation that holds it: the CSI spec asks the
-  // CO for one call per volume, and ABORTED makes every caller try again later.
+  // ABORTED when the key is held, naming the operation that holds it: the CSI spec asks the CO for
+  // one call per volume, and ABORTED makes every caller try again later. At once if another call
+  // holds it; after kPatience if it is held in the background, because a CO that made one call at a
+  // time must not be told that it made two.
   [[nodiscard]] absl::StatusOr<Guard> TryLock(const std::string& key, const std::string& operation);
 
+  // The same for work that no call asked for. Nothing when the key is held: calls go first.
+  [[nodiscard]] std::optional<Guard> TryLockInBackground(const std::string& key,
+                                                         const std::string& operation);
+
  private:
+  struct Holder {
+    std::string operation;
+    bool background = false;
+  };
+  void Release(const std::string& key);
+
   std::mutex mutex_;
-  std::map<std::string, std::string> held_;  // key -> operation; guarded by mutex_
+  std::condition_variable released_;
+  std::map<std::string, Holder> held_;  // by key; guarded by mutex_
 };
 
 }  // namespace holdfast

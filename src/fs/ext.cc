@@ -13,6 +13,7 @@
 #include "fs/mkfs_options.h"
 #include "fs/mounted_root.h"
 #include "os/capabilities.h"
+#include "os/device_use.h"
 
 namespace holdfast::fs {
 namespace {
@@ -168,6 +169,10 @@ class ExtFilesystem final : public Filesystem {
   absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
                                     const std::string& undo_path) const override {
     if (IsCleanAndFull(device)) return true;
+    // e2fsck takes a filesystem that shows only through read-only binds for one that it may repair.
+    const absl::Status unclaimed = os::RequireUnclaimed(device);
+    if (absl::IsFailedPrecondition(unclaimed)) return false;
+    RETURN_IF_ERROR(unclaimed);
     ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kNo));
     if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device, undo_path));
     const std::uint64_t reachable = ReachableBlocks(superblock, device.size);

@@ -46,9 +46,10 @@ class Filesystem {
   // What must be done to an unmounted, formatted device before a read-write mount. Starts no child
   // for a clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth
   // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. xfs, btrfs:
-  // nothing (the mount replays the log). True if it was seen that the filesystem fills its device,
-  // so that CanGrow need not be asked. FAILED_PRECONDITION when a person must repair it: the
-  // message names the program to run. INTERNAL when the device cannot be read.
+  // nothing (the mount replays the log). Nothing is done to a device that is mounted somewhere, in
+  // a pod for instance, while its staging mount is missing. True if it was seen that the filesystem
+  // fills its device, so that CanGrow need not be asked. FAILED_PRECONDITION when a person must
+  // repair it: the message names the program to run. INTERNAL when the device cannot be read.
   // `undo_path` names a file that is made and removed by ext's programs, and left by a kill; two
   // calls must not share it.
   [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/staged_growth.h"
 
-#include "core/log.h"
 #include "os/freeze.h"
 
 namespace holdfast::node {
@@ -18,14 +17,6 @@ absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice&
   record.growing = false;
   const absl::Status unmarked = stages.Write(record);
   return grown.ok() ? unmarked : grown;
-}
-
-void ThawInterruptedGrowth(const pool::StageStore& stages) {
-  for (const pool::StageRecord& record : stages.List()) {
-    if (!record.growing) continue;
-    const absl::Status thawed = os::Thaw(record.staging_path);
-    if (!thawed.ok()) LogError("volume {}: {}", record.volume_id, MessageOf(thawed));
-  }
 }
 
 }  // namespace holdfast::node

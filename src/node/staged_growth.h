@@ -17,8 +17,4 @@ namespace holdfast::node {
                                       const os::BlockDevice& device, const std::string& mount_path,
                                       const pool::StageStore& stages, pool::StageRecord& record);
 
-// At start: lets the filesystems run on whose growth a killed process interrupted. The growth
-// itself is repeated by its caller. Failures are logged: they must not keep other volumes waiting.
-void ThawInterruptedGrowth(const pool::StageStore& stages);
-
 }  // namespace holdfast::node

@@ -115,6 +115,10 @@ absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode
   return absl::OkStatus();
 }
 
+bool ExistsAt(int directory_fd, const std::string& name) {
+  return ::faccessat(directory_fd, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 absl::StatusOr<std::vector<std::string>> ListDirectory(int directory_fd) {
   // A description of its own, because a duplicate would share the caller's read position.
   const int fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -23,6 +23,9 @@ namespace holdfast::os {
 // Makes `name` below `directory_fd` with exactly `mode` unless it exists.
 [[nodiscard]] absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode);
 
+// True if there is something of that name, whatever it is. False also when that cannot be told.
+[[nodiscard]] bool ExistsAt(int directory_fd, const std::string& name);
+
 // Names in the directory, without "." and "..", sorted.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ListDirectory(int directory_fd);
 

@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<LoopDevice>> FindLoopByPath(const std::string& suff
                                 name, suffix);
     }
     ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice("/dev/" + name));
-    found = LoopDevice{.index = *index, .block = std::move(block), .direct_io = false};
+    found = LoopDevice{.index = *index, .block = std::move(block), .direct_io = false, .label = ""};
   }
   return found;
 }

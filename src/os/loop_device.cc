@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -28,11 +29,17 @@ constexpr int kOfferAttempts = 64;  // each failed one means that another caller
 constexpr std::chrono::milliseconds kDetachWait{500};
 constexpr std::chrono::milliseconds kDetachPoll{1};
 
+std::string LabelOf(const loop_info64& info) {
+  const auto* const name = reinterpret_cast<const char*>(info.lo_file_name);
+  return {name, ::strnlen(name, LO_NAME_SIZE)};
+}
+
 absl::StatusOr<LoopDevice> Describe(int node_fd, int index, const loop_info64& info) {
   ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice(node_fd, LoopPath(index)));
   return LoopDevice{.index = index,
                     .block = std::move(block),
-                    .direct_io = (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0};
+                    .direct_io = (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0,
+                    .label = LabelOf(info)};
 }
 
 // ---- find
@@ -125,6 +132,8 @@ loop_config ConfigOf(int backing_fd, const LoopOptions& options) {
   config.block_size = options.sector_size;
   if (options.direct_io) config.info.lo_flags |= LO_FLAGS_DIRECT_IO;
   if (options.read_only) config.info.lo_flags |= LO_FLAGS_READ_ONLY;
+  static_assert(sizeof(config.info.lo_file_name) == kMaxLoopLabel + 1);
+  options.label.copy(reinterpret_cast<char*>(config.info.lo_file_name), kMaxLoopLabel);
   return config;
 }
 
@@ -265,6 +274,19 @@ absl::StatusOr<std::optional<LoopDevice>> FindLoop(int image_fd, int hint) {
   }
   if (IsOnlyOpener(image_fd)) return std::nullopt;
   return ScanLoops(image);
+}
+
+std::vector<LoopLabel> LoopLabels(const std::string& prefix) {
+  std::vector<LoopLabel> labels;
+  for (const int index : LoopNumbers()) {
+    if (!IsBound(index)) continue;
+    const UniqueFd node = OpenLoop(index, O_RDONLY);
+    loop_info64 info{};
+    if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) continue;
+    std::string label = LabelOf(info);
+    if (label.starts_with(prefix)) labels.push_back({index, std::move(label)});
+  }
+  return labels;
 }
 
 absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options) {

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "os/block_device.h"
@@ -23,12 +25,19 @@ struct LoopOptions {
   bool read_only = false;
   // false: the device refuses discard, so nothing can punch holes into the image.
   bool discard = true;
+  // Kept by the kernel with the device from the moment it is bound, at most kMaxLoopLabel bytes.
+  // Programs that name a file there (losetup) give its path, so a label that begins otherwise
+  // tells whose device it is.
+  std::string label{};
 };
+
+inline constexpr std::size_t kMaxLoopLabel = 63;  // LO_NAME_SIZE without its NUL, <linux/loop.h>
 
 struct LoopDevice {
   int index = -1;  // N of /dev/loopN
   BlockDevice block;
   bool direct_io = false;  // as the kernel has it: it may refuse
+  std::string label{};     // LoopOptions::label, or what another program put there
 };
 
 // The loop device whose backing file is the open file `image_fd`, if there is one. `hint` is a loop
@@ -38,6 +47,15 @@ struct LoopDevice {
 // devices of the host are looked at, some 10 us each. FAILED_PRECONDITION if the image is attached
 // more than once or only in part (offset, size limit).
 [[nodiscard]] absl::StatusOr<std::optional<LoopDevice>> FindLoop(int image_fd, int hint = -1);
+
+struct LoopLabel {
+  int index = -1;
+  std::string label{};
+};
+
+// All bound loop devices whose label begins with `prefix`, in no order. Some 10 us per device of
+// the host; one that cannot be looked at is passed over.
+[[nodiscard]] std::vector<LoopLabel> LoopLabels(const std::string& prefix);
 
 // Attaches `image_fd` (open for writing unless read_only) to a free loop device and makes its node
 // if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A

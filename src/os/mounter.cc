@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "os/spawn_gate.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -143,7 +144,14 @@ absl::Status BindMount(const UniqueFd& source, const std::string& name, const Ta
 }
 
 absl::Status Unmount(const TargetPath& target) {
-  if (::umount2(target.through_parent().c_str(), UMOUNT_NOFOLLOW) == 0) return absl::OkStatus();
+  const std::string path = target.through_parent();
+  bool unmounted = ::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0;
+  if (!unmounted && errno == EBUSY) {
+    // A child that is being started may still have a copy of a descriptor that is closed by now.
+    const auto gate = HoldBackSpawns();
+    unmounted = ::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0;
+  }
+  if (unmounted) return absl::OkStatus();
   const int error_number = errno;
   if (error_number == ENOENT) return absl::OkStatus();
   // EINVAL says "no mount point", but also that a user name space has locked the mount.

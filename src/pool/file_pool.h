@@ -25,6 +25,8 @@ class FilePool final : public Pool {
 
   [[nodiscard]] const PoolInfo& info() const override { return info_; }
   [[nodiscard]] absl::Status Recover() override;
+  [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
+  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
   [[nodiscard]] absl::Status CheckReady() override;
   [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
@@ -40,6 +42,8 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
+  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override;
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
@@ -83,14 +87,20 @@ class FilePool final : public Pool {
   // file_pool_attach.cc
   absl::StatusOr<std::optional<os::LoopDevice>> FindLoopOf(int image_fd, const std::string& uuid);
   absl::Status DetachImage(int image_fd, const std::string& uuid);
+  // FAILED_PRECONDITION if another program attached the image.
+  absl::Status DetachOwnDeviceOf(int directory_fd, const std::string& uuid);
   absl::Status DetachUnreachable(const std::string& uuid);
   absl::Status DetachUnused(const os::LoopDevice& loop, const std::string& uuid);
   void RememberLoop(const std::string& uuid, int index);
 
   // file_pool_recover.cc
-  absl::Status RecoverVolume(const VerifiedPool& pool, const std::string& uuid);
+  absl::Status CountVolume(const VerifiedPool& pool, const std::string& uuid);
+  absl::Status Count(const VerifiedPool& pool, const VolumeRecord& record);
   void CountByImage(const VerifiedPool& pool, const std::string& uuid);
-  absl::Status FinishWhatBegan(const VerifiedPool& pool, VolumeRecord& record);
+
+  // file_pool_settle.cc
+  std::optional<LeftoverKind> FindLeftover(const VerifiedPool& pool, const std::string& uuid) const;
+  absl::Status SettleGrowth(const VerifiedPool& pool, VolumeRecord& record);
 
   const PoolInfo info_;
   const PoolDirectory directory_;

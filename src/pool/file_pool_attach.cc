@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attaching images as loop devices, and the steps around formatting that the record guards.
+#include <cstring>
+
 #include "core/log.h"
 #include "os/device_use.h"
 #include "os/file.h"
@@ -15,12 +17,17 @@ std::string ImagePath(const std::string& uuid) {
   return fmt::format("/volumes/{}/{}", uuid, kImageName);
 }
 
+// What tells our loop devices from others on the same image.
+constexpr char kLabelPrefix[] = "holdfast:";
+std::string LabelOf(const std::string& uuid) { return kLabelPrefix + uuid; }
+
 absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& record, bool direct_io) {
   const os::LoopOptions options{
       .sector_size = record.sector_size,
       .direct_io = direct_io,
       .read_only = false,
       .discard = record.volume.provisioning == Provisioning::kThin,
+      .label = LabelOf(record.volume.id.uuid),
   };
   return os::AttachLoop(image_fd, options);
 }
@@ -80,6 +87,43 @@ absl::Status FilePool::Detach(const VolumeId& id) {
   }
   // A device may show the image that was here before it was removed or replaced.
   return DetachUnreachable(id.uuid);
+}
+
+absl::StatusOr<std::vector<VolumeId>> FilePool::ListOwnDevices() {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  std::vector<VolumeId> attached;
+  for (const os::LoopLabel& loop : os::LoopLabels(kLabelPrefix)) {
+    const std::string uuid = loop.label.substr(std::strlen(kLabelPrefix));
+    if (!IsUuid(uuid)) continue;
+    const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
+    const auto image = directory.ok() ? OpenImage(directory->get()) : directory.status();
+    if (!image.ok()) continue;  // another pool's, or its files are gone
+    const auto found = os::FindLoop(image->get(), loop.index);
+    if (!found.ok() || !*found || (*found)->index != loop.index) continue;
+    RememberLoop(uuid, loop.index);
+    attached.push_back(VolumeId{info_.name, info_.node, uuid});
+  }
+  return attached;
+}
+
+absl::Status FilePool::DetachOwnDevice(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
+  return DetachOwnDeviceOf(directory.get(), id.uuid);
+}
+
+absl::Status FilePool::DetachOwnDeviceOf(int directory_fd, const std::string& uuid) {
+  const auto image = OpenImage(directory_fd);
+  if (absl::IsNotFound(image.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(image.status());
+  // Without a hint, so that a second device on the image is noticed.
+  ASSIGN_OR_RETURN(const auto loop, os::FindLoop(image->get()));
+  if (!loop) return absl::OkStatus();
+  if (loop->label != LabelOf(uuid)) {
+    return FailedPrecondition("somebody else has attached the image of volume {} to {}", uuid,
+                              loop->block.path);
+  }
+  return DetachUnused(*loop, uuid);
 }
 
 // Teardown must not depend on the pool's disk being where it was.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation: reserve, record "allocating", make the image, record "ready".
 //
-// What a kill leaves after each step, and who cleans up (Recover at start, or a repeated call):
+// What a kill leaves after each step, and who cleans up (Settle, or a repeated call):
 //   an empty volume directory, or a record "allocating" with or without an image: removed, because
 //   the CO was never told of the volume; a record "ready": the volume, found again by its name.
 #include "core/clock.h"
+#include "core/log.h"
 #include "os/file.h"
 #include "pool/file_pool.h"
 #include "pool/image_file.h"
@@ -46,6 +47,10 @@ absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
     RETURN_IF_ERROR(FinishDeletion(pool, uuid));
   } else if (!absl::IsNotFound(existing.status())) {
     return existing.status();
+  } else {
+    // A deletion of this name that was cut short must not take the room of its successor.
+    const absl::Status emptied = EmptyTrash(pool, uuid);
+    if (!emptied.ok()) LogWarning("trash of volume {}: {}", uuid, MessageOf(emptied));
   }
   ASSIGN_OR_RETURN(const Bytes capacity,
                    ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));

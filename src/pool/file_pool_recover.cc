@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The start: finish deletions, remove creations that the CO was never told of, end growths, count.
-// Interrupted formatting is left to the next stage, which alone knows filesystems.
+// The start: what must be known before the first call, and no more. Whatever is half done keeps its
+// bytes and its promise until Settle ends it.
+#include <algorithm>
+
 #include "core/log.h"
 #include "os/file.h"
 #include "pool/file_pool.h"
@@ -10,29 +12,38 @@ namespace holdfast::pool {
 
 absl::Status FilePool::Recover() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const std::vector<std::string> trash, RecordStore::Uuids(pool.trash));
-  for (const std::string& uuid : trash) {
-    const absl::Status emptied = EmptyTrash(pool, uuid);
-    if (!emptied.ok()) LogWarning("trash of volume {}: {}", uuid, MessageOf(emptied));
-  }
   ASSIGN_OR_RETURN(const std::vector<std::string> uuids, RecordStore::Uuids(pool.volumes));
   for (const std::string& uuid : uuids) {
     // One damaged volume must not keep the others from their pods.
-    const absl::Status recovered = RecoverVolume(pool, uuid);
-    if (!recovered.ok()) LogError("recovery: {}", MessageOf(recovered));
+    const absl::Status counted = CountVolume(pool, uuid);
+    if (!counted.ok()) LogError("recovery: {}", MessageOf(counted));
   }
   const std::lock_guard lock(mutex_);
   counted_at_ = std::chrono::steady_clock::now();
   return absl::OkStatus();
 }
 
-absl::Status FilePool::RecoverVolume(const VerifiedPool& pool, const std::string& uuid) {
-  absl::StatusOr<VolumeRecord> record = records_.Read(pool.volumes, uuid);
-  if (record.ok()) {
-    return Annotate(FinishWhatBegan(pool, *record), fmt::format("volume {}", uuid));
-  }
+absl::Status FilePool::CountVolume(const VerifiedPool& pool, const std::string& uuid) {
+  const absl::StatusOr<VolumeRecord> record = RecordStore::Read(pool.volumes, uuid);
+  if (record.ok()) return Annotate(Count(pool, *record), fmt::format("volume {}", uuid));
   CountByImage(pool, uuid);
   return record.status();
+}
+
+// Unfinished creations and deletions are promised to nobody; their bytes count as used.
+absl::Status FilePool::Count(const VerifiedPool& pool, const VolumeRecord& record) {
+  const Volume& volume = record.volume;
+  if (volume.state == VolumeState::kAllocating || volume.state == VolumeState::kDeleting) {
+    return absl::OkStatus();
+  }
+  records_.Remember(volume);
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, volume.id.uuid));
+  const auto image = OpenImage(directory.get());
+  const auto allocated = image.ok() ? ImageAllocated(image->get()) : image.status();
+  // Counted even when damaged: its promise stands until somebody deletes it.
+  ledger_.Set(volume.id.uuid, volume.provisioning,
+              std::max(volume.capacity_bytes, record.grow_to_bytes), allocated.value_or(0));
+  return allocated.status();
 }
 
 // What a damaged record promised is not known, but its image has that size.
@@ -43,32 +54,6 @@ void FilePool::CountByImage(const VerifiedPool& pool, const std::string& uuid) {
   const auto size = ImageSize(image->get());
   const auto allocated = ImageAllocated(image->get());
   if (size.ok() && allocated.ok()) ledger_.Set(uuid, Provisioning::kThin, *size, *allocated);
-}
-
-absl::Status FilePool::FinishWhatBegan(const VerifiedPool& pool, VolumeRecord& record) {
-  const std::string& uuid = record.volume.id.uuid;
-  switch (record.volume.state) {
-    case VolumeState::kAllocating:
-      LogInfo("removing the unfinished creation of volume {}", uuid);
-      return FinishDeletion(pool, uuid);
-    case VolumeState::kDeleting:
-      LogInfo("finishing the deletion of volume {}", uuid);
-      return FinishDeletion(pool, uuid);
-    case VolumeState::kReady:
-    case VolumeState::kFormatting:
-    case VolumeState::kFormatted:
-      break;
-  }
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, uuid));
-  absl::Status grown;
-  if (record.grow_to_bytes != 0) grown = FinishGrowth(pool, record);
-  const auto image = OpenImage(directory.get());
-  const auto allocated = image.ok() ? ImageAllocated(image->get()) : image.status();
-  // Counted even when damaged: its promise stands until somebody deletes it.
-  ledger_.Set(uuid, record.volume.provisioning, record.volume.capacity_bytes,
-              allocated.value_or(0));
-  RETURN_IF_ERROR(grown);
-  return allocated.status();
 }
 
 }  // namespace holdfast::pool

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/leftover.h"
 #include "core/volume.h"
 #include "os/block_device.h"
 
@@ -44,9 +45,17 @@ class Pool {
 
   [[nodiscard]] virtual const PoolInfo& info() const = 0;
 
-  // Finishes or undoes what an earlier process left half done, and counts what is promised. Called
-  // once, before any other call below.
+  // Counts what is promised and lists the volumes: what must be known before any call below. Called
+  // once. What an earlier process left half done is left to Settle.
   [[nodiscard]] virtual absl::Status Recover() = 0;
+
+  // What is half done, as far as it shows without a lock: a call that is under way looks so too, so
+  // Settle looks again. Changes nothing.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Leftover>> FindLeftovers() = 0;
+
+  // Ends what is half done of the volume, forwards or backwards; false if nothing is. What cannot
+  // be proved to be the pool's own and unwanted is left alone: the error says what and why.
+  [[nodiscard]] virtual absl::StatusOr<bool> Settle(const VolumeId& id) = 0;
 
   // OK when the pool can serve. FAILED_PRECONDITION says what is missing.
   [[nodiscard]] virtual absl::Status CheckReady() = 0;
@@ -95,6 +104,14 @@ class Pool {
   // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION,
   // with nothing changed, while it is mounted, published or open.
   [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
+
+  // Volumes of which Attach, of this process or an earlier one, made a device that is still there.
+  // A device that another program made of the same bytes does not count.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() = 0;
+
+  // Detach for a device that nobody is known to want: FAILED_PRECONDITION as well if it is not, or
+  // not alone, one that Attach made.
+  [[nodiscard]] virtual absl::Status DetachOwnDevice(const VolumeId& id) = 0;
 
   // ready -> formatting, with the filesystem's UUID, durable before it returns.
   [[nodiscard]] virtual absl::Status StartFormatting(const VolumeId& id,

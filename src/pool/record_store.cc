@@ -36,7 +36,6 @@ absl::StatusOr<VolumeRecord> RecordStore::Read(int volumes_fd, const std::string
   if (record->volume.id.uuid != uuid) {
     return Internal("volume {}: its record belongs to volume {}", uuid, record->volume.id.uuid);
   }
-  Remember(record->volume);
   return record;
 }
 
@@ -56,6 +55,11 @@ absl::Status RecordStore::Write(int volumes_fd, const VolumeRecord& record) {
 void RecordStore::Forget(const std::string& uuid) {
   const std::lock_guard lock(mutex_);
   index_.erase(uuid);
+}
+
+bool RecordStore::Lists(const std::string& uuid) const {
+  const std::lock_guard lock(mutex_);
+  return index_.contains(uuid);
 }
 
 absl::StatusOr<std::vector<std::string>> RecordStore::Uuids(int directory_fd) {

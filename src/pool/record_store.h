@@ -16,17 +16,24 @@ namespace holdfast::pool {
 // VerifiedPool. The disk is the truth: Read always reads it, List alone answers from memory.
 class RecordStore final {
  public:
-  // The record of `uuid`; sets nothing but the uuid of volume.id.
+  // The record of `uuid`; sets nothing but the uuid of volume.id. Needs no serialising: what it
+  // reads may be old by then, so it never finds its way into the list.
   // NOT_FOUND if there is no such volume directory; INTERNAL if its record is damaged.
   // A directory without a record is an unfinished creation: state allocating, nothing else known.
-  [[nodiscard]] absl::StatusOr<VolumeRecord> Read(int volumes_fd, const std::string& uuid);
+  [[nodiscard]] static absl::StatusOr<VolumeRecord> Read(int volumes_fd, const std::string& uuid);
 
   // Makes the record durable (and the directory, if it is new; its name becomes durable with the
   // caller's sync of volumes_fd).
   [[nodiscard]] absl::Status Write(int volumes_fd, const VolumeRecord& record);
 
+  // Puts a volume that was found on disk into the list, if it is usable.
+  void Remember(const Volume& volume);
+
   // Takes the volume out of the list: its directory has gone.
   void Forget(const std::string& uuid);
+
+  // True if the volume is in the list.
+  [[nodiscard]] bool Lists(const std::string& uuid) const;
 
   // Names of all volume directories.
   [[nodiscard]] static absl::StatusOr<std::vector<std::string>> Uuids(int directory_fd);
@@ -36,8 +43,6 @@ class RecordStore final {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  void Remember(const Volume& volume);
-
   mutable std::mutex mutex_;
   std::map<std::string, Volume> index_;  // usable volumes by uuid; guarded by mutex_
 };

@@ -2,6 +2,7 @@
 #include "pool/stage_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 
@@ -19,7 +20,19 @@ constexpr int kPrivate = 0700;
 // Volume ids that Holdfast made are safe names; any other id was never staged.
 constexpr std::string_view kSuffix = ".json";
 std::string FileName(const VolumeId& id) { return fmt::format("{}{}", id.ToString(), kSuffix); }
-std::string UndoName(const VolumeId& id) { return fmt::format("{}.undo", id.ToString()); }
+constexpr std::array<const char*, 2> kUndoSuffixes = {".undo", ".undo.used"};  // fs/ext_undo.cc
+std::string UndoName(const VolumeId& id) { return id.ToString() + kUndoSuffixes[0]; }
+
+// The volume whose file this is; empty if it is none of ours.
+std::string VolumeOf(const std::string& name) {
+  for (const std::string_view suffix :
+       {kSuffix, std::string_view(kUndoSuffixes[0]), std::string_view(kUndoSuffixes[1])}) {
+    if (!name.ends_with(suffix)) continue;
+    std::string id = name.substr(0, name.size() - suffix.size());
+    if (VolumeId::Parse(id)) return id;
+  }
+  return "";
+}
 
 absl::StatusOr<std::string> ReadBootId() {
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory("/proc/sys/kernel/random"));
@@ -75,33 +88,44 @@ absl::StatusOr<StageStore> StageStore::Open(int state_directory_fd) {
   return StageStore(std::move(directory), std::move(path), std::move(boot_id));
 }
 
-absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const {
-  const auto none = NotFound("volume '{}' is not staged", volume_id);
+absl::StatusOr<StageStore::Loaded> StageStore::Load(const std::string& volume_id) const {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
-  if (!id) return none;
+  if (!id) return Loaded{};
   const auto text = os::ReadFileAt(directory_.get(), FileName(*id));
-  if (!text.ok()) return none;
+  if (absl::IsNotFound(text.status())) return Loaded{};
+  RETURN_IF_ERROR(text.status());
   const auto object = DecodeChecked(*text, kSchemaVersion, "stage record");
-  if (!object.ok()) return none;
+  if (!object.ok()) return Loaded{.state = StageState::kDamaged};
   try {
-    if (object->at("boot_id") != boot_id_) return none;
+    if (object->at("boot_id") != boot_id_) return Loaded{.state = StageState::kOtherBoot};
     absl::StatusOr<StageRecord> record = FromJson(*object);
-    if (record.ok() && record->volume_id == volume_id) return record;
+    if (record.ok() && record->volume_id == volume_id) {
+      return Loaded{.state = StageState::kCurrent, .record = *std::move(record)};
+    }
   } catch (const json::exception&) {
   }
-  return none;
+  return Loaded{.state = StageState::kDamaged};
 }
 
-std::vector<StageRecord> StageStore::List() const {
-  std::vector<StageRecord> records;
-  const auto names = os::ListDirectory(directory_.get());
-  if (!names.ok()) return records;
-  for (const std::string& name : *names) {
-    if (!name.ends_with(kSuffix)) continue;
-    auto record = Find(name.substr(0, name.size() - kSuffix.size()));
-    if (record.ok()) records.push_back(*std::move(record));
+absl::StatusOr<StageRecord> StageStore::Find(const std::string& volume_id) const {
+  absl::StatusOr<Loaded> loaded = Load(volume_id);
+  if (loaded.ok() && loaded->state == StageState::kCurrent) return std::move(loaded->record);
+  return NotFound("volume '{}' is not staged", volume_id);
+}
+
+absl::StatusOr<StageState> StageStore::StateOf(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const Loaded loaded, Load(volume_id));
+  return loaded.state;
+}
+
+absl::StatusOr<std::vector<std::string>> StageStore::VolumeIds() const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(directory_.get()));
+  std::vector<std::string> ids;
+  for (const std::string& name : names) {
+    std::string id = VolumeOf(name);
+    if (!id.empty()) ids.push_back(std::move(id));
   }
-  return records;
+  return ids;
 }
 
 absl::Status StageStore::Write(const StageRecord& record) const {
@@ -116,11 +140,23 @@ absl::Status StageStore::Write(const StageRecord& record) const {
 absl::Status StageStore::Remove(const std::string& volume_id) const {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
   if (!id) return absl::OkStatus();
-  for (const std::string& name :
-       {FileName(*id), UndoName(*id), UndoName(*id) + ".used"}) {  // fs/ext_undo.cc
-    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), name));
+  return os::RemoveFileAt(directory_.get(), FileName(*id));
+}
+
+absl::Status StageStore::RemoveAll(const std::string& volume_id) const {
+  RETURN_IF_ERROR(Remove(volume_id));
+  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
+  if (!id) return absl::OkStatus();
+  for (const char* const suffix : kUndoSuffixes) {
+    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), id->ToString() + suffix));
   }
   return absl::OkStatus();
+}
+
+bool StageStore::HasUndo(const VolumeId& id) const {
+  return std::ranges::any_of(kUndoSuffixes, [&](const char* suffix) {
+    return os::ExistsAt(directory_.get(), id.ToString() + suffix);
+  });
 }
 
 std::string StageStore::UndoPath(const VolumeId& id) const {

@@ -33,6 +33,14 @@ struct StageRecord {
   std::map<std::string, Publication> publications;  // by target path
 };
 
+// What is known of a volume's staging.
+enum class StageState {
+  kNone,       // no file: not staged since the last boot, as far as records tell
+  kCurrent,    // Find returns it
+  kOtherBoot,  // the reboot undid it
+  kDamaged,    // staged or not: its file does not say
+};
+
 // Thread-safe; for one volume, callers serialise (KeyLock).
 class StageStore final {
  public:
@@ -43,8 +51,13 @@ class StageStore final {
   // file is damaged: the mount table then has to do.
   [[nodiscard]] absl::StatusOr<StageRecord> Find(const std::string& volume_id) const;
 
-  // All records since the last boot, except damaged ones.
-  [[nodiscard]] std::vector<StageRecord> List() const;
+  // What Find makes of it, for those who must not take a damaged or unreadable file for none.
+  // INTERNAL if it cannot be read.
+  [[nodiscard]] absl::StatusOr<StageState> StateOf(const std::string& volume_id) const;
+
+  // The volumes that have a record or something at UndoPath, whatever is in it. Files of other
+  // names are not looked at.
+  [[nodiscard]] absl::StatusOr<std::vector<std::string>> VolumeIds() const;
 
   [[nodiscard]] absl::Status Write(const StageRecord& record) const;
 
@@ -52,10 +65,24 @@ class StageStore final {
   // (fs::Filesystem::PrepareMount). A file beside the record; it survives a reboot.
   [[nodiscard]] std::string UndoPath(const VolumeId& id) const;
 
-  // Also removes what was left at UndoPath, or beside it. OK if there is none.
+  // True if something is at UndoPath or beside it: a program was killed, and the next stage needs
+  // it to take back what was done to the filesystem.
+  [[nodiscard]] bool HasUndo(const VolumeId& id) const;
+
+  // Removes the record: the volume is not staged any more. What is at UndoPath stays for its next
+  // stage. OK if there is none.
   [[nodiscard]] absl::Status Remove(const std::string& volume_id) const;
 
+  // Removes everything of a volume that is no more. OK if there is nothing.
+  [[nodiscard]] absl::Status RemoveAll(const std::string& volume_id) const;
+
  private:
+  struct Loaded {
+    StageState state = StageState::kNone;
+    StageRecord record{};  // of kCurrent
+  };
+  [[nodiscard]] absl::StatusOr<Loaded> Load(const std::string& volume_id) const;
+
   StageStore(os::UniqueFd directory, std::string path, std::string boot_id)
       : directory_(std::move(directory)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}
   os::UniqueFd directory_;

@@ -74,4 +74,21 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext*, const admin::v1::Li
   });
 }
 
+grpc::Status AdminService::ListLeftovers(grpc::ServerContext*,
+                                         const admin::v1::ListLeftoversRequest*,
+                                         admin::v1::ListLeftoversResponse* response) {
+  return calls_.Run({"ListLeftovers", "", LogLevel::kDebug}, [&] {
+    response->set_rounds(static_cast<std::int64_t>(reconciler_.rounds()));
+    for (const Reconciler::OpenLeftover& open : reconciler_.Open()) {
+      auto& described = *response->add_leftovers();
+      described.set_kind(std::string(ToString(open.leftover.kind)));
+      described.set_subject(open.leftover.subject);
+      described.set_problem(open.problem);
+      described.set_remedy(std::string(RemedyOf(open.leftover.kind)));
+      described.set_since(open.since);
+    }
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace holdfast::server

@@ -3,6 +3,7 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,28 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
   }
 }
 
+void AddReconciler(const Reconciler& reconciler, std::vector<MetricFamily>& families) {
+  MetricFamily rounds =
+      Family("holdfast_reconcile_rounds_total", "looks for what is half done", MetricType::Counter);
+  Add(rounds, {}, reconciler.rounds());
+  MetricFamily settled = Family("holdfast_reconcile_settled_total",
+                                "leftovers that were ended, by kind", MetricType::Counter);
+  for (const auto& [kind, count] : reconciler.Settled()) {
+    Add(settled, {{"kind", std::string(ToString(kind))}}, count);
+  }
+  std::map<std::string_view, int> open;
+  for (const Reconciler::OpenLeftover& leftover : reconciler.Open()) {
+    ++open[ToString(leftover.leftover.kind)];
+  }
+  MetricFamily left =
+      Family("holdfast_leftovers", "leftovers that wait for a person, by kind; see holdfast doctor",
+             MetricType::Gauge);
+  for (const auto& [kind, count] : open) Add(left, {{"kind", std::string(kind)}}, count);
+  for (MetricFamily* family : {&rounds, &settled, &left}) {
+    if (!family->metric.empty()) families.push_back(std::move(*family));
+  }
+}
+
 void AddLink(const link::Hub& hub, std::vector<MetricFamily>& families) {
   MetricFamily nodes = Family("holdfast_link_nodes", "nodes that are connected", MetricType::Gauge);
   Add(nodes, {}, hub.CountNodes());
@@ -87,8 +110,9 @@ void AddLink(const link::Hub& hub, std::vector<MetricFamily>& families) {
 
 }  // namespace
 
-Metrics::Metrics(const pool::Pools& pools, const link::Hub* hub)
+Metrics::Metrics(const pool::Pools& pools, const Reconciler& reconciler, const link::Hub* hub)
     : pools_(pools),
+      reconciler_(reconciler),
       hub_(hub),
       calls_(prometheus::BuildCounter()
                  .Name("holdfast_calls_total")
@@ -117,6 +141,7 @@ void Metrics::CountCall(std::string_view method, absl::StatusCode code,
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
   AddPools(pools_, families);
+  AddReconciler(reconciler_, families);
   if (hub_ != nullptr) AddLink(*hub_, families);
   return prometheus::TextSerializer().Serialize(families);
 }

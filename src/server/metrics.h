@@ -13,14 +13,15 @@
 #include "core/status.h"
 #include "link/hub.h"
 #include "pool/pools.h"
+#include "server/reconciler.h"
 
 namespace holdfast::server {
 
 // Thread-safe. Names and meanings are listed in docs/operations.md.
 class Metrics final {
  public:
-  // Both outlive it. No hub: there is no controller's end of a link in this process.
-  Metrics(const pool::Pools& pools, const link::Hub* hub);
+  // All outlive it. No hub: there is no controller's end of a link in this process.
+  Metrics(const pool::Pools& pools, const Reconciler& reconciler, const link::Hub* hub);
 
   void CountCall(std::string_view method, absl::StatusCode code,
                  std::chrono::steady_clock::duration duration);
@@ -30,6 +31,7 @@ class Metrics final {
 
  private:
   const pool::Pools& pools_;
+  const Reconciler& reconciler_;
   const link::Hub* const hub_;
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>& calls_;

@@ -21,7 +21,6 @@
 #include "link/node_identity.h"
 #include "link/node_link.h"
 #include "node/service.h"
-#include "node/staged_growth.h"
 #include "os/capabilities.h"
 #include "os/core_dump.h"
 #include "os/file.h"
@@ -37,6 +36,7 @@
 #include "server/link_server.h"
 #include "server/metrics.h"
 #include "server/observation.h"
+#include "server/reconciler.h"
 #include "server/socket.h"
 
 namespace holdfast::server {
@@ -76,6 +76,7 @@ struct Parts {
   pool::StageStore stages;
   KeyLock volume_locks;
   rpc::CallRunner calls;
+  Reconciler reconciler{pools, stages, volume_locks};
 };
 
 struct Services {
@@ -85,7 +86,7 @@ struct Services {
                     parts.volume_locks, parts.calls}),
         node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.stages,
               parts.volume_locks, parts.calls}),
-        admin(parts.pools, parts.stages, parts.calls) {}
+        admin(parts.pools, parts.stages, parts.reconciler, parts.calls) {}
   identity::Service identity;
   controller::Service controller;
   node::Service node;
@@ -214,7 +215,8 @@ absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts.pools));
   Services services(config, parts);
   Linked linked(config, parts);
-  Metrics metrics(parts.pools, config.link_listen.empty() ? nullptr : &linked.hub);
+  Metrics metrics(parts.pools, parts.reconciler,
+                  config.link_listen.empty() ? nullptr : &linked.hub);
   parts.calls.SetObserver([&](const rpc::CallRunner::Call& call, absl::StatusCode code,
                               auto duration) { metrics.CountCall(call.method, code, duration); });
   const auto [server, connections] = StartServer(config, services, linked);
@@ -226,13 +228,13 @@ absl::Status Serve(const Config& config) {
   LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
           config.node_id);
   RETURN_IF_ERROR(RecoverPools(parts.pools));
-  if (config.role != Role::kController) node::ThawInterruptedGrowth(parts.stages);
   std::unique_ptr<LinkServer> link_server;
   if (!config.link_listen.empty()) {
     ASSIGN_OR_RETURN(link_server, LinkServer::Start(config.link_listen, {config.link_tls},
                                                     file_limit, linked.hub));
   }
   parts.calls.SetReady();
+  parts.reconciler.Start();
   std::unique_ptr<link::NodeLink> node_link;
   if (!config.link_controller.empty()) {
     node_link = DialController(config, parts, services.controller);
@@ -249,6 +251,7 @@ absl::Status Serve(const Config& config) {
   LogInfo("signal {}: finishing what is running", signals.Wait());
   registration.reset();
   node_link.reset();
+  parts.reconciler.Stop();
   parts.calls.Drain(kDrainTime);
   acceptor.reset();
   name.reset();

@@ -139,6 +139,7 @@ TEST_CASE_METHOD(Fixture, "a repeated deletion or creation carries on without a 
   if (create) {
     REQUIRE(Create(BlockSpec("half", 2 * kMiB)).capacity_bytes == 2 * kMiB);
     CHECK(Promised() == 3 * kMiB);
+    CHECK_FALSE(stdfs::exists(TrashOf(half)));
   }
   REQUIRE_OK(pool->Delete(half));
   CHECK_FALSE(stdfs::exists(PathOf(half)));

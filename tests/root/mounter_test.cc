@@ -4,14 +4,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "os/mount_table.h"
 #include "os/process.h"
+#include "os/spawn_gate.h"
 #include "support/loop_image.h"
 #include "support/mount_point.h"
 #include "support/temp_directory.h"
@@ -248,6 +253,41 @@ TEST_CASE("a busy mount is left alone") {
     CHECK(Mounted(target).id != 0);
   }
   RequireOk(Unmount(target));
+}
+
+// "S" while it waits, "" when it has ended.
+std::string StateOfThread(pid_t thread) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto name_end = text.rfind(") ");
+  return name_end == std::string::npos ? "" : text.substr(name_end + 2, 1);
+}
+
+TEST_CASE("a mount that a starting child still has a descriptor on is not busy for long") {
+  const FormattedDevice device("ext4");
+  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const MountGuard guard(target);
+  RequireOk(MountFilesystem(device.Mount(), target));
+  absl::Status unmounted;
+  std::atomic<pid_t> thread = 0;
+  std::jthread caller;
+  {
+    // As between the copy of the descriptors and the child's program.
+    const auto starting = HoldBackClaims();
+    const UniqueFd copy(::open(target.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(copy.valid());
+    caller = std::jthread([&] {
+      thread = ::gettid();
+      unmounted = Unmount(target);
+    });
+    while (thread == 0) std::this_thread::yield();
+    while (StateOfThread(thread) != "S" && !StateOfThread(thread).empty()) {
+      std::this_thread::yield();
+    }
+  }
+  caller.join();
+  RequireOk(unmounted);
+  CHECK(Mounted(target).id == 0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "node/expander.h"
+#include "node/stage_reconciler.h"
 #include "os/freeze.h"
 #include "os/unique_fd.h"
 #include "support/node_fixture.h"
@@ -49,9 +50,10 @@ struct Fixture : NodeFixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "a filesystem that a killed growth left frozen runs on after the start") {
+TEST_CASE_METHOD(Fixture, "a filesystem that a killed growth left frozen runs on by itself") {
   const VolumeId id = StageFrozen();
-  ThawInterruptedGrowth(stages);
+  CHECK(test::Value(StageReconciler(*pools, stages).Settle(id.ToString())));
+  CHECK_FALSE(test::Value(stages.Find(id.ToString())).growing);
   CheckRunsAndUnstage(id);
 }
 
@@ -76,7 +78,7 @@ TEST_CASE_METHOD(Fixture, "a freeze that others hold is left to them") {
   {
     const os::UniqueFd root(::open(staging().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     REQUIRE(::ioctl(root.get(), FIFREEZE, 0) == 0);
-    ThawInterruptedGrowth(stages);
+    CHECK_FALSE(test::Value(StageReconciler(*pools, stages).Settle(id.ToString())));
     CHECK(IsFrozen(staging()));
     CHECK_FAILS(os::FlushByFreezing(staging()), kFailedPrecondition, "frozen");
     REQUIRE(::ioctl(root.get(), FITHAW, 0) == 0);

@@ -270,5 +270,23 @@ TEST_CASE_METHOD(NodeFixture, "a volume that grew while it was away is staged at
   REQUIRE_OK(Unstage(id));
 }
 
+TEST_CASE_METHOD(NodeFixture, "nothing is checked or grown offline while a pod has it mounted") {
+  const VolumeId id = Create(MountSpec("pvc-1", "ext4", 32 * kMiB)).id;
+  REQUIRE_OK(Stage(id));
+  WriteFile(staging() + "/data", "precious");
+  const bool read_only = GENERATE(false, true);
+  REQUIRE_OK(Publish(id, target(), MountUse(), read_only));
+  UnmountPlainly(staging());  // by hand; kubelet stages again when it restarts
+  REQUIRE_OK(pool->Grow(id, 64 * kMiB, 0));
+  REQUIRE_OK(Stage(id));
+  CHECK(ReadFile(target() + "/data") == "precious");
+  CHECK(ReadFile(staging() + "/data") == "precious");
+  REQUIRE_OK(Unpublish(id, target()));
+  REQUIRE_OK(Unstage(id));
+  REQUIRE_OK(Stage(id));  // now it grows
+  CHECK(ReadFile(staging() + "/data") == "precious");
+  REQUIRE_OK(Unstage(id));
+}
+
 }  // namespace
 }  // namespace holdfast::node

@@ -69,6 +69,13 @@ class FilePoolFixture {
     pools = std::make_unique<pool::Pools>();
     REQUIRE_OK(pools->Add(std::move(opened)));
     REQUIRE_OK(pool->Recover());
+    SettleAll();
+  }
+  // What the reconciler does in a round; what cannot be ended stays.
+  void SettleAll() const {
+    for (const Leftover& leftover : Value(pool->FindLeftovers())) {
+      (void)pool->Settle(*VolumeId::Parse(leftover.subject));
+    }
   }
   void Stop() {
     pool = nullptr;

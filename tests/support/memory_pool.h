@@ -25,6 +25,8 @@ class MemoryPool final : public pool::Pool {
 
   const pool::PoolInfo& info() const override { return info_; }
   absl::Status Recover() override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<Leftover>> FindLeftovers() override { return std::vector<Leftover>(); }
+  absl::StatusOr<bool> Settle(const VolumeId&) override { return false; }
   absl::Status CheckReady() override { return absl::OkStatus(); }
 
   VolumeId IdOf(const std::string& name) const override {
@@ -84,6 +86,10 @@ class MemoryPool final : public pool::Pool {
     return std::nullopt;
   }
   absl::Status Detach(const VolumeId&) override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override {
+    return std::vector<VolumeId>();
+  }
+  absl::Status DetachOwnDevice(const VolumeId&) override { return absl::OkStatus(); }
   absl::Status StartFormatting(const VolumeId&, const std::string&) override { return NoDevices(); }
   absl::Status FinishFormatting(const VolumeId&) override { return NoDevices(); }
   absl::Status BlankAgain(const VolumeId&) override { return NoDevices(); }

@@ -43,5 +43,40 @@ TEST_CASE("each of a few keys has one holder at a time among many threads") {
   for (int key = 0; key < kKeys; ++key) CHECK(locks.TryLock(std::to_string(key), "after").ok());
 }
 
+TEST_CASE("calls wait for work in the background, which does without where a call is") {
+  KeyLock locks;
+  std::array<int, kKeys> counters{};  // guarded by nothing but the locks
+  std::atomic<int> refused = 0;
+  std::atomic<int> passed_over = 0;
+  {
+    std::jthread background([&] {
+      for (int round = 0; round < kRounds;) {
+        const auto key = static_cast<std::size_t>(round % kKeys);
+        const auto guard = locks.TryLockInBackground(std::to_string(key), "tidying");
+        if (!guard) {
+          ++passed_over;
+          std::this_thread::yield();
+          continue;
+        }
+        ++counters[key];
+        std::this_thread::yield();
+        ++round;
+      }
+    });
+    // One caller: it must never be told that a call is under way already.
+    std::jthread caller([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        const auto key = static_cast<std::size_t>(round % kKeys);
+        const auto guard = locks.TryLock(std::to_string(key), "work");
+        if (!guard.ok()) ++refused;
+        ++counters[key];
+        std::this_thread::yield();
+      }
+    });
+  }
+  CHECK(refused == 0);
+  CHECK(counters[0] + counters[1] + counters[2] == 2 * kRounds);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,6 +70,32 @@ TEST_CASE("one of many threads holds a key at a time") {
   for (int i = 0; i < kThreads; ++i) threads.emplace_back(work);
   threads.clear();
   CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("work in the background does without a key that is held") {
+  KeyLock locks;
+  {
+    const auto call = locks.TryLock("v1", "a call");
+    CHECK_FALSE(locks.TryLockInBackground("v1", "tidying"));
+    CHECK(locks.TryLockInBackground("v2", "tidying"));
+  }
+  const auto background = locks.TryLockInBackground("v1", "tidying");
+  CHECK(background);
+  CHECK_FALSE(locks.TryLockInBackground("v1", "more tidying"));
+}
+
+TEST_CASE("a call waits for work in the background, but not for ever") {
+  KeyLock locks;
+  std::optional<KeyLock::Guard> background = locks.TryLockInBackground("v1", "tidying");
+  REQUIRE(background);
+  const auto refused = locks.TryLock("v1", "a call");
+  CHECK(absl::IsAborted(refused.status()));
+  CHECK_THAT(MessageOf(refused.status()), Catch::Contains("busy with tidying"));
+  std::atomic<bool> granted = false;
+  std::jthread caller([&] { granted = locks.TryLock("v1", "a call").ok(); });
+  background.reset();
+  caller.join();
+  CHECK(granted);
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/leftover.h"
+
+namespace holdfast {
+namespace {
+
+struct Words {
+  std::string_view name;
+  std::string_view remedy;
+};
+
+Words WordsFor(LeftoverKind kind) {
+  switch (kind) {
+    case LeftoverKind::kUnreachablePool:
+      return {"unreachable-pool", "mount the pool's disk where it was"};
+    case LeftoverKind::kUnreadableStages:
+      return {"unreadable-stages", "make the state directory and /proc/self/mountinfo readable"};
+    case LeftoverKind::kTrash:
+      return {"trash", "move what is not Holdfast's out of the volume's directory in the trash"};
+    case LeftoverKind::kUnfinishedCreation:
+      return {"unfinished-creation", "do what the problem says; no claim ever had this volume"};
+    case LeftoverKind::kUnfinishedDeletion:
+      return {"unfinished-deletion", "end what still uses the volume; its claim is deleted"};
+    case LeftoverKind::kUnfinishedGrowth:
+      return {"unfinished-growth", "make room in the pool, or repair what the problem says"};
+    case LeftoverKind::kTemporaryFile:
+      return {"temporary-file", "do what the problem says; the file itself is worth nothing"};
+    case LeftoverKind::kUnlistedVolume:
+      return {"unlisted-volume", "do what the problem says"};
+    case LeftoverKind::kDamagedVolume:
+      return {"damaged-volume", "restore the volume's record.json or image from a backup"};
+    case LeftoverKind::kOrphanedDevice:
+      return {"orphaned-device",
+              "end what uses the device; if it is nothing of yours, losetup --detach it"};
+    case LeftoverKind::kStaleStaging:
+      return {"stale-staging", "end what uses the device, or unmount what shows the volume"};
+    case LeftoverKind::kVoidStageRecord:
+      return {"void-stage-record",
+              "end the pods that use the volume; unstaging removes the record"};
+    case LeftoverKind::kInterruptedGrowth:
+      return {"interrupted-growth", "restart the volume's pod: its filesystem grows when staged"};
+  }
+  return {"unknown", ""};
+}
+
+}  // namespace
+
+std::string_view ToString(LeftoverKind kind) { return WordsFor(kind).name; }
+std::string_view RemedyOf(LeftoverKind kind) { return WordsFor(kind).remedy; }
+
+}  // namespace holdfast

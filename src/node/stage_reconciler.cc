@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/stage_reconciler.h"
+
+#include <algorithm>
+
+#include "node/mount_teardown.h"
+#include "os/freeze.h"
+
+namespace holdfast::node {
+namespace {
+
+using os::MountTable;
+using pool::StageRecord;
+using pool::StageState;
+
+bool IsMounted(const MountTable& mounts, const os::BlockDevice& device) {
+  const std::string node = device.path.substr(device.path.rfind('/') + 1);
+  return !mounts.OfDevice(device.number).empty() || !mounts.OfDeviceNode(node).empty();
+}
+
+// Whether a volume is still mounted where the record says, whatever device is behind it.
+bool ShowsAnything(const MountTable& mounts, const StageRecord& record) {
+  const auto shows = [&](const std::string& path) {
+    const os::MountEntry* const entry = mounts.At(path);
+    return entry != nullptr && ShowsVolume(*entry);
+  };
+  return shows(record.staging_path) ||
+         std::ranges::any_of(record.publications,
+                             [&](const auto& publication) { return shows(publication.first); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Leftover>> StageReconciler::Find() const {
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  ASSIGN_OR_RETURN(std::vector<std::string> ids, stages_.VolumeIds());
+  for (pool::Pool* const pool : pools_.all()) {
+    const auto attached = pool->ListOwnDevices();
+    if (!attached.ok()) continue;  // the pool is told of by itself
+    for (const VolumeId& id : *attached) ids.push_back(id.ToString());
+  }
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  std::vector<Leftover> leftovers;
+  for (const std::string& id : ids) {
+    const auto kind = Judge(id, mounts);
+    if (kind.ok() && *kind) leftovers.push_back({**kind, id});
+  }
+  return leftovers;
+}
+
+// What is left over of a volume that has a stage record or a device. Nothing when it is wanted; an
+// error when that cannot be told, so that it has to be left alone.
+absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::string& volume_id,
+                                                                   const MountTable& mounts) const {
+  ASSIGN_OR_RETURN(const StageState state, stages_.StateOf(volume_id));
+  if (state == StageState::kOtherBoot || state == StageState::kDamaged) {
+    return LeftoverKind::kVoidStageRecord;
+  }
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+  auto device = located.pool->FindAttached(located.id);
+  const bool gone = absl::IsNotFound(device.status());
+  if (!gone) RETURN_IF_ERROR(device.status());
+  if (!gone && *device && IsMounted(mounts, **device)) {
+    const auto record = stages_.Find(volume_id);
+    if (record.ok() && record->growing) return LeftoverKind::kInterruptedGrowth;
+    return std::nullopt;
+  }
+  if (state == StageState::kNone) {
+    if (gone) {
+      const bool undo = stages_.HasUndo(located.id);
+      return undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
+    }
+    return *device ? std::optional(LeftoverKind::kOrphanedDevice) : std::nullopt;
+  }
+  ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
+  if (ShowsAnything(mounts, record)) return std::nullopt;
+  if (!gone && *device) {
+    // A raw block volume is staged without a mount.
+    ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
+    if (volume.access_type == AccessType::kBlock) return std::nullopt;
+  }
+  return LeftoverKind::kStaleStaging;
+}
+
+absl::StatusOr<bool> StageReconciler::Settle(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  ASSIGN_OR_RETURN(const auto kind, Judge(volume_id, mounts));
+  if (!kind) return false;
+  if (*kind == LeftoverKind::kInterruptedGrowth) {
+    RETURN_IF_ERROR(SettleGrowth(volume_id));
+  } else if (*kind == LeftoverKind::kVoidStageRecord) {
+    RETURN_IF_ERROR(SettleVoidRecord(volume_id));
+  } else {
+    RETURN_IF_ERROR(SettleStaging(volume_id));
+  }
+  return true;
+}
+
+// As the end of an Unstage, or of a deletion: first the device, then the record.
+absl::Status StageReconciler::SettleStaging(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+  const absl::Status detached = located.pool->DetachOwnDevice(located.id);
+  if (absl::IsNotFound(detached)) return stages_.RemoveAll(volume_id);
+  RETURN_IF_ERROR(detached);
+  return stages_.Remove(volume_id);
+}
+
+// Writers of a frozen filesystem wait, so that it is thawed comes first, whatever the growth finds.
+absl::Status StageReconciler::SettleGrowth(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
+  RETURN_IF_ERROR(os::Thaw(record.staging_path));
+  return expander_.Expand(volume_id, 0, 0).status();
+}
+
+absl::Status StageReconciler::SettleVoidRecord(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const StageState state, stages_.StateOf(volume_id));
+  if (state == StageState::kDamaged) {
+    // It may be the only trace of a raw block volume that is staged.
+    ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+    const auto device = located.pool->FindAttached(located.id);
+    if (!absl::IsNotFound(device.status())) {
+      RETURN_IF_ERROR(device.status());
+      if (*device) {
+        return FailedPrecondition("the stage record of volume '{}' is damaged, and {} shows it",
+                                  volume_id, (*device)->path);
+      }
+    }
+  }
+  return stages_.Remove(volume_id);
+}
+
+}  // namespace holdfast::node

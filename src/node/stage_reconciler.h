@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leftovers on the node's side: devices staged for nobody, stage records of what is staged no more,
+// growths of mounted filesystems that a kill interrupted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/leftover.h"
+#include "node/expander.h"
+#include "os/mount_table.h"
+#include "pool/pools.h"
+#include "pool/stage_store.h"
+
+namespace holdfast::node {
+
+// Thread-safe. Unmounts nothing: whatever is mounted is wanted by somebody.
+class StageReconciler final {
+ public:
+  StageReconciler(const pool::Pools& pools, const pool::StageStore& stages)
+      : pools_(pools), stages_(stages), expander_(pools, stages) {}
+
+  // What is left, as far as it shows without a lock; Settle looks again. INTERNAL when the mount
+  // table or the stage records cannot be read.
+  [[nodiscard]] absl::StatusOr<std::vector<Leftover>> Find() const;
+
+  // Ends it; false if there is nothing to end any more. The caller holds the volume's lock. The
+  // error says what keeps it as it is.
+  [[nodiscard]] absl::StatusOr<bool> Settle(const std::string& volume_id) const;
+
+ private:
+  absl::StatusOr<std::optional<LeftoverKind>> Judge(const std::string& volume_id,
+                                                    const os::MountTable& mounts) const;
+  [[nodiscard]] absl::Status SettleStaging(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status SettleGrowth(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status SettleVoidRecord(const std::string& volume_id) const;
+
+  const pool::Pools& pools_;
+  const pool::StageStore& stages_;
+  const Expander expander_;
+};
+
+}  // namespace holdfast::node

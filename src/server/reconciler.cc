@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/reconciler.h"
+
+#include <algorithm>
+#include <exception>
+#include <random>
+
+#include "core/clock.h"
+#include "core/log.h"
+
+namespace holdfast::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kShortestRest{5};
+
+bool IsOfNode(LeftoverKind kind) {
+  switch (kind) {
+    case LeftoverKind::kOrphanedDevice:
+    case LeftoverKind::kStaleStaging:
+    case LeftoverKind::kVoidStageRecord:
+    case LeftoverKind::kInterruptedGrowth:
+      return true;
+    default:
+      return false;
+  }
+}
+
+milliseconds Jittered(milliseconds interval) {
+  static thread_local std::minstd_rand chance(std::random_device{}());
+  const auto fifth = interval.count() / 5;
+  return interval + milliseconds(std::uniform_int_distribution(-fifth, fifth)(chance));
+}
+
+}  // namespace
+
+void Reconciler::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Reconciler::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stopped_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::vector<Reconciler::OpenLeftover> Reconciler::Open() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<OpenLeftover> open;
+  for (const auto& [key, leftover] : open_) open.push_back(leftover);
+  return open;
+}
+
+std::map<LeftoverKind, std::uint64_t> Reconciler::Settled() const {
+  const std::lock_guard lock(mutex_);
+  return settled_;
+}
+
+void Reconciler::Run() {
+  do {
+    try {
+      Round();
+    } catch (const std::exception& error) {
+      LogError("reconciler: unexpected failure: {}", error.what());
+    }
+  } while (Rest(Jittered(interval_)));
+}
+
+void Reconciler::Round() {
+  std::map<Key, OpenLeftover> open;
+  for (const Leftover& leftover : FindAll(open)) {
+    const auto start = std::chrono::steady_clock::now();
+    Treat(leftover, open);
+    const auto took = std::chrono::steady_clock::now() - start;
+    if (!Rest(std::max(kShortestRest, std::chrono::duration_cast<milliseconds>(took)))) return;
+  }
+  Publish(std::move(open));
+  ++rounds_;
+}
+
+std::vector<Leftover> Reconciler::FindAll(std::map<Key, OpenLeftover>& open) const {
+  std::vector<Leftover> all;
+  const auto take = [&](const absl::StatusOr<std::vector<Leftover>>& found,
+                        const Leftover& otherwise) {
+    if (found.ok()) {
+      all.insert(all.end(), found->begin(), found->end());
+    } else {
+      Keep(otherwise, found.status(), open);
+    }
+  };
+  // The node's first: writers may wait for a growth that was interrupted.
+  take(node_.Find(), {LeftoverKind::kUnreadableStages, "node"});
+  for (pool::Pool* const pool : pools_.all()) {
+    take(pool->FindLeftovers(), {LeftoverKind::kUnreachablePool, pool->info().name});
+  }
+  return all;
+}
+
+void Reconciler::Treat(const Leftover& leftover, std::map<Key, OpenLeftover>& open) {
+  const auto lock = volume_locks_.TryLockInBackground(leftover.subject, "the reconciler");
+  if (!lock) {  // a call is at work on it: nothing new is known
+    const std::lock_guard guard(mutex_);
+    const auto before = open_.find({leftover.kind, leftover.subject});
+    if (before != open_.end()) open.insert(*before);
+    return;
+  }
+  const absl::StatusOr<bool> ended = Settle(leftover);
+  if (!ended.ok()) return Keep(leftover, ended.status(), open);
+  if (!*ended) return;
+  LogInfo("reconciler: {} of {} ended", ToString(leftover.kind), leftover.subject);
+  const std::lock_guard guard(mutex_);
+  ++settled_[leftover.kind];
+}
+
+absl::StatusOr<bool> Reconciler::Settle(const Leftover& leftover) {
+  if (IsOfNode(leftover.kind)) return node_.Settle(leftover.subject);
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(leftover.subject));
+  return located.pool->Settle(located.id);
+}
+
+void Reconciler::Keep(const Leftover& leftover, const absl::Status& problem,
+                      std::map<Key, OpenLeftover>& open) {
+  open.emplace(Key{leftover.kind, leftover.subject},
+               OpenLeftover{leftover, MessageOf(problem), NowRfc3339()});
+}
+
+// Each is logged when it is first seen and when it has gone, not every round.
+void Reconciler::Publish(std::map<Key, OpenLeftover> open) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, now] : open) {
+    const auto before = open_.find(key);
+    if (before != open_.end()) {
+      now.since = before->second.since;
+      continue;
+    }
+    LogWarning("reconciler: {} of {} is left: {}; to be done: {}", ToString(key.first), key.second,
+               now.problem, RemedyOf(key.first));
+  }
+  for (const auto& [key, before] : open_) {
+    if (!open.contains(key)) {
+      LogInfo("reconciler: {} of {} is no more", ToString(key.first), key.second);
+    }
+  }
+  open_ = std::move(open);
+}
+
+bool Reconciler::Rest(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !stopped_.wait_for(lock, time, [this] { return stopping_; });
+}
+
+}  // namespace holdfast::server

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for what kills, errors and hands have left half done, and ends it: once right after the
+// start, then again and again. docs/adr/0014 tells what is done about which leftover, and why.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/key_lock.h"
+#include "core/leftover.h"
+#include "node/stage_reconciler.h"
+#include "pool/pools.h"
+#include "pool/stage_store.h"
+
+namespace holdfast::server {
+
+// One thread of its own. It looks without locks; only to end something it takes the volume's lock,
+// which no call is made to wait for long (KeyLock), and which it does without when a call holds it.
+// After each such step it rests as long as the step took. Public functions are thread-safe.
+class Reconciler final {
+ public:
+  // Each pause between rounds is within a fifth of this, by chance, so that the nodes of a cluster
+  // do not all look at once.
+  static constexpr std::chrono::seconds kInterval{30};
+
+  struct OpenLeftover {
+    Leftover leftover;
+    std::string problem;  // why it could not be ended
+    std::string since;    // when it was first seen, RFC 3339
+  };
+
+  // All three outlive it.
+  Reconciler(const pool::Pools& pools, const pool::StageStore& stages, KeyLock& volume_locks,
+             std::chrono::milliseconds interval = kInterval)
+      : pools_(pools), node_(pools, stages), volume_locks_(volume_locks), interval_(interval) {}
+  Reconciler(const Reconciler&) = delete;
+  Reconciler& operator=(const Reconciler&) = delete;
+  ~Reconciler() { Stop(); }
+
+  // Begins with the first round. Once, when the pools are recovered.
+  void Start();
+  // Ends after the step that is under way.
+  void Stop();
+
+  // What the last round could not end.
+  [[nodiscard]] std::vector<OpenLeftover> Open() const;
+  [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(); }
+  // How many were ended, by kind.
+  [[nodiscard]] std::map<LeftoverKind, std::uint64_t> Settled() const;
+
+ private:
+  using Key = std::pair<LeftoverKind, std::string>;
+
+  void Run();
+  void Round();
+  [[nodiscard]] std::vector<Leftover> FindAll(std::map<Key, OpenLeftover>& open) const;
+  void Treat(const Leftover& leftover, std::map<Key, OpenLeftover>& open);
+  absl::StatusOr<bool> Settle(const Leftover& leftover);
+  static void Keep(const Leftover& leftover, const absl::Status& problem,
+                   std::map<Key, OpenLeftover>& open);
+  void Publish(std::map<Key, OpenLeftover> open);
+  // False when it is to stop.
+  bool Rest(std::chrono::milliseconds time);
+
+  const pool::Pools& pools_;
+  const node::StageReconciler node_;
+  KeyLock& volume_locks_;
+  const std::chrono::milliseconds interval_;
+  std::atomic<std::uint64_t> rounds_{0};
+
+  mutable std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stopping_ = false;                          // guarded by mutex_
+  std::map<Key, OpenLeftover> open_;               // guarded by mutex_
+  std::map<LeftoverKind, std::uint64_t> settled_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace holdfast::server

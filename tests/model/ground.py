@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one run stands on: the driver, its pool on a disk of its own, and the CO's directories."""
+
+import collections
+import os
+
+import driver as driver_module
+import driver_fixtures
+import host
+import pool_disk
+from space import Space
+
+# Every byte of the disk may be promised, so that the sum of promises alone decides.
+POOL_OPTIONS = ",reserve=0,watermark=100%"
+LOG_LIMIT = 32 << 20
+
+
+class Ground:
+    def __init__(self, directory, disk_size, volumes):
+        self.directory = directory
+        self.disk = pool_disk.PoolDisk(directory / "disk.img", disk_size, "ext4",
+                                       directory / "pool")
+        self.driver = driver_module.Driver(driver_fixtures.binary(), directory, POOL_OPTIONS)
+        self.driver.start()
+        room = self.driver.client.admin("ListPools").pools[0].thick_available_bytes
+        self.space = Space(room, volumes)
+        self.answers = collections.Counter()  # by method and code
+        self.shared_handles = {}  # name -> id of the volumes that all workers use
+
+    def staging_path(self, name, number):
+        """The CO makes this directory before it asks for anything to be mounted there."""
+        path = self.directory / "kubelet" / name / f"stage{number}"
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def target_path(self, name, number):
+        parent = self.directory / "kubelet" / name / "pods"
+        parent.mkdir(parents=True, exist_ok=True)
+        return parent / str(number)
+
+    def stop_driver(self, how):
+        """Ends the driver in the middle of what it does, and has it serve again."""
+        if how == "term":
+            self.driver.restart()
+            return
+        self.driver.server.kill()
+        if how == "kill-twice":
+            # The second one comes while the first round of the new process is under way.
+            self.driver.start()
+            self.driver.server.kill()
+        self.driver.start()
+
+    def cut_log(self):
+        log = self.directory / "server.log"
+        if log.stat().st_size > LOG_LIMIT:
+            with open(log, "r+b") as file:
+                file.truncate()
+
+    def sample(self):
+        """What the process holds now."""
+        pid = self.driver.server.process.pid
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            facts = dict(line.split(":", 1) for line in status)
+        return {"pid": pid, "rss_kib": int(facts["VmRSS"].split()[0]),
+                "threads": int(facts["Threads"]),
+                "fds": len(os.listdir(f"/proc/{pid}/fd")),
+                "loops": len(host.loops_under(self.directory))}
+
+    def remove(self):
+        problem = self.driver.server.stop()
+        self.disk.remove()
+        return problem

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold whenever no call is under way."""
+
+import time
+
+import host
+import mount_table
+from worker import Violation
+
+CONVERGED_SECONDS = 90
+POLL_SECONDS = 0.2
+PROVISIONINGS = ("thick", "thin")
+
+
+def check(ground, volumes):
+    """Raises Violation with everything that is wrong. What a kill left the driver may take until its
+    next look to end: it passes over what a call is at work on."""
+    there = [volume for volume in volumes if volume.exists]
+    raise_if([*lists(ground, there), *promises(ground, there), *mounts(ground, there)])
+    deadline = time.monotonic() + CONVERGED_SECONDS
+    while problems := [*files(ground, there), *devices(ground, there)]:
+        if time.monotonic() > deadline:
+            raise_if(problems)
+        time.sleep(POLL_SECONDS)
+
+
+def raise_if(problems):
+    if problems:
+        raise Violation("; ".join(problems))
+
+
+def lists(ground, volumes):
+    return differs("listed", set(ground.driver.listed()), {volume.handle for volume in volumes})
+
+
+def promises(ground, volumes):
+    """The ledger is exact to the byte."""
+    pool = ground.driver.client.admin("ListPools").pools[0]
+    told = {"thick": pool.thick_promised_bytes, "thin": pool.thin_promised_bytes}
+    for provisioning in PROVISIONINGS:
+        want = sum(volume.capacity for volume in volumes
+                   if volume.spec.provisioning == provisioning)
+        if told[provisioning] != want:
+            yield f"{told[provisioning]} {provisioning} bytes promised, want {want}"
+    if pool.volumes != len(volumes):
+        yield f"{pool.volumes} volumes counted, want {len(volumes)}"
+
+
+def files(ground, volumes):
+    """No directory, temporary file or stage record of what is not there."""
+    pool = ground.driver.pool
+    yield from differs("directories", names(pool / "volumes"),
+                       {volume.handle[-36:] for volume in volumes})
+    yield from differs("trash", names(pool / "trash"), set())
+    records = names(ground.directory / "state" / "stages")
+    yield from differs("stage records",
+                       records - {f"{volume.handle}.json" for volume in volumes if volume.limbo},
+                       {f"{volume.handle}.json" for volume in staged(volumes)})
+    for volume in volumes:
+        yield from differs(f"files of {volume.name}",
+                           names(pool / "volumes" / volume.handle[-36:]), {"image", "record.json"})
+
+
+def devices(ground, volumes):
+    """Each staged volume has one loop device, nothing else has any."""
+    images = [backing for backing in host.loop_backings().values()
+              if backing.startswith(f"{ground.driver.pool}/")]
+    limbo = {str(ground.driver.image(volume.handle)) for volume in volumes if volume.limbo}
+    yield from differs("attached", set(images) - limbo,
+                       {str(ground.driver.image(volume.handle)) for volume in staged(volumes)})
+    if len(images) != len(set(images)):
+        yield f"attached twice: {sorted(images)}"
+
+
+def mounts(ground, volumes):
+    root = ground.directory / "kubelet"
+    want = []
+    for volume in volumes:
+        if volume.mounted:
+            want.append(str(ground.staging_path(volume.name, volume.staged_at)))
+        want += [str(ground.target_path(volume.name, target)) for target in volume.published]
+    found = sorted(mount.point for mount in mount_table.read()
+                   if mount.point.startswith(f"{root}/"))
+    if found != sorted(want):
+        yield f"mounted: {found}, want {sorted(want)}"
+
+
+def staged(volumes):
+    return [volume for volume in volumes if volume.staged_at is not None and not volume.limbo]
+
+
+def names(directory):
+    return {path.name for path in directory.iterdir()}
+
+
+def differs(what, found, want):
+    if found != want:
+        yield f"{what}: too many {sorted(found - want)}, missing {sorted(want - found)}"

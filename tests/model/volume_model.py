@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one volume is and which answer each call about it must get; knows nothing of the driver.
+
+Every call is answered in every state, so any part of a recorded run is a run again: that is what
+makes shrinking possible.
+"""
+
+import dataclasses
+
+MIB = 1 << 20
+GRANULARITY = 4096
+MULTI, SINGLE = "SINGLE_NODE_MULTI_WRITER", "SINGLE_NODE_WRITER"
+GROWS_ONLINE = {"xfs", "btrfs", "block"}
+CAP_SYS_RESOURCE = 24  # capability.h
+
+
+def can_grow_ext_online():
+    with open("/proc/self/status", encoding="ascii") as status:
+        held = next(line for line in status if line.startswith("CapEff"))
+    return bool(int(held.split()[1], 16) >> CAP_SYS_RESOURCE & 1)
+
+
+EXT_GROWS_ONLINE = can_grow_ext_online()
+
+
+def round_up(size):
+    return -(-size // GRANULARITY) * GRANULARITY
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What a volume is for its whole life; `kind` is its filesystem, or "block"."""
+    kind: str
+    provisioning: str
+
+    @property
+    def access(self):
+        return "block" if self.kind == "block" else "mount"
+
+
+@dataclasses.dataclass
+class Volume:
+    name: str
+    handle: str = ""  # the id, also of the last volume of that name
+    spec: Spec = None
+    capacity: int = 0  # 0: there is no volume
+    filesystem_size: int = 0  # capacity when the filesystem last filled it; None: not known
+    filesystem_uuid: str = ""
+    staged_at: int = None  # number of the staging path
+    staged_mode: str = ""
+    mounted: bool = False  # at the staging path
+    published: dict = dataclasses.field(default_factory=dict)  # target number -> read-only
+    content: bytes = b""  # what was written last
+
+    @property
+    def exists(self):
+        return self.capacity > 0
+
+    @property
+    def block(self):
+        return self.spec.access == "block"
+
+    @property
+    def limbo(self):
+        """An unstage was refused because of pods, which are gone by now: nothing is mounted, and the
+        driver itself may end the staging at any time."""
+        return (self.exists and self.staged_at is not None and not self.block
+                and not self.mounted and not self.published)
+
+    def forget(self):
+        """The volume is deleted; its name and id may come again."""
+        fresh = Volume(self.name, self.handle)
+        self.__dict__.update(fresh.__dict__)
+
+    # Each returns the codes that may be answered. What a granted call changes is in `done`.
+
+    def create(self, spec, size, limit):
+        if limit and limit < size:
+            return {"OUT_OF_RANGE"}
+        if not self.exists:
+            if limit and round_up(size) > limit:
+                return {"OUT_OF_RANGE"}
+            return {"OK", "RESOURCE_EXHAUSTED"}
+        same = spec == self.spec and size <= self.capacity and (not limit or self.capacity <= limit)
+        return {"OK"} if same else {"ALREADY_EXISTS"}
+
+    def delete(self):
+        if self.limbo:
+            return {"OK", "FAILED_PRECONDITION"}
+        return {"FAILED_PRECONDITION"} if self.staged_at is not None else {"OK"}
+
+    def expand(self, size, limit):
+        if limit and limit < size:
+            return {"OUT_OF_RANGE"}
+        if not self.exists:
+            return {"NOT_FOUND"}
+        if limit and self.capacity > limit:
+            return {"OUT_OF_RANGE"}
+        if size <= self.capacity:
+            return {"OK"}
+        if limit and round_up(size) > limit:
+            return {"OUT_OF_RANGE"}
+        return {"OK", "OUT_OF_RANGE"}
+
+    def stage(self, path, access, mode):
+        if not self.exists:
+            return {"NOT_FOUND"}
+        if access != self.spec.access:
+            return {"FAILED_PRECONDITION"}
+        if self.staged_at is None:
+            return {"OK"}
+        ended = {"OK"} if self.limbo else set()
+        if self.staged_at != path:
+            return {"FAILED_PRECONDITION"} | ended
+        return {"OK"} if mode == self.staged_mode else {"ALREADY_EXISTS"} | ended
+
+    def unstage(self, path):
+        busy = self.staged_at == path and self.published
+        return {"FAILED_PRECONDITION"} if busy else {"OK"}
+
+    def publish(self, path, target, access, read_only):
+        if not self.exists:
+            return {"NOT_FOUND"}
+        if access != self.spec.access or self.staged_at is None:
+            return {"FAILED_PRECONDITION"}
+        if not self.block and not (self.mounted and self.staged_at == path):
+            return {"FAILED_PRECONDITION"}
+        if target in self.published:
+            return {"OK"} if self.published[target] == read_only else {"ALREADY_EXISTS"}
+        # A raw device is read-only as a whole or not at all.
+        if self.block and self.published and read_only not in self.published.values():
+            return {"FAILED_PRECONDITION"}
+        return {"OK"}
+
+    def node_expand(self, size):
+        if not self.exists:
+            return {"NOT_FOUND"}
+        if self.staged_at is None:
+            return {"FAILED_PRECONDITION"}
+        space = {"OUT_OF_RANGE"} if size > self.capacity else set()
+        if self.block:
+            return {"OK"} | space
+        # A filesystem grows through a mount that is writable.
+        if not self.mounted and not any(not ro for ro in self.published.values()):
+            return {"FAILED_PRECONDITION"} | space
+        if self.spec.kind in GROWS_ONLINE or EXT_GROWS_ONLINE:
+            return {"OK"} | space
+        full = self.filesystem_size == max(self.capacity, round_up(size))
+        known = self.filesystem_size is not None
+        return space | ({"OK"} if full else {"FAILED_PRECONDITION"} if known
+                        else {"OK", "FAILED_PRECONDITION"})
+
+    def stats(self, target):
+        return {"OK"} if self.exists and target in self.published else {"NOT_FOUND"}
+
+    def get(self):
+        return {"OK"} if self.exists else {"NOT_FOUND"}
+
+    # What calls change.
+
+    def created(self, handle, spec, capacity):
+        self.handle, self.spec, self.capacity = handle, spec, capacity
+
+    def staged(self, path, mode):
+        self.staged_at, self.staged_mode = path, mode
+        if not self.block:
+            if not self.mounted:
+                # ext grows before the mount, which it cannot while a pod still has it mounted.
+                self.filesystem_size = None if self.published else self.capacity
+            self.mounted = True
+
+    def unstaged(self, path, code):
+        if self.staged_at != path:
+            return
+        self.mounted = False  # also when it is refused because pods still use it
+        if code == "OK":
+            self.staged_at, self.staged_mode = None, ""
+
+    def writable(self):
+        """The number of a target through which the volume can be written, or None."""
+        return next((target for target, ro in sorted(self.published.items()) if not ro), None)
