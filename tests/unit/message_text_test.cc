@@ -19,7 +19,7 @@ TEST_CASE("a message that is fit stays as it is") {
 }
 
 TEST_CASE("control characters become blanks") {
-  CHECK(MessageText(std::string_view("a\nb\tc\x1b[31m\x7f\0d", 12)) == "a b c [31m  d");
+  CHECK(MessageText(std::string_view("a\nb\tc\x1b[31m\x7f\0d", 13)) == "a b c [31m  d");
 }
 
 TEST_CASE("of a long message both ends are kept") {

@@ -57,7 +57,7 @@ TEST_CASE("a mkfs option that is not allowed is refused by its name") {
       {"-b /etc/passwd", "'/etc/passwd'"},
       {"-b 1,2", "'1,2'"},
       {"-b=4096", "'=4096'"},
-      {"-b 4\t-F", "'4\t-F'"},
+      {"-b 4\t-F", "'4 -F'"},
       {"-b 1 -b 2", "'-b'"},
       {"--nodesize", "'--nodesize'"},
       {"--nodesize=", "''"},
