@@ -10,6 +10,7 @@ from trap import Fault
 from volume_life import Kind, Life
 
 BUSY_SECONDS = 120
+RECOVERY_SECONDS = 20
 REPETITIONS = 3  # a call may not fail for ever once nothing hinders it
 # How long a caller waits that gives up by deadline; more if it was too little to come to the point.
 DEADLINES = (0.3, 2, 10)
@@ -169,9 +170,21 @@ class Trial:
         if operation.recovered:
             if self.result.struck and served:  # what failed once is made good by the next start
                 driver.restart()
-            operation.recovered(self.life)
+            await_true(lambda: operation.recovered(self.life))  # the reconciler works on its own
         if operation.killed_step:
             self.repeat(lambda: operation.killed_step(self.life))
+
+
+def await_true(check):
+    """Waits until the check passes; raises what is wrong if it does not."""
+    deadline = time.monotonic() + RECOVERY_SECONDS
+    while True:
+        try:
+            return check()
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
 
 
 def until_done(action):
