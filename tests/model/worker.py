@@ -18,6 +18,9 @@ from volume_model import MULTI, round_up
 PATIENCE_SECONDS = 120
 PAUSE_SECONDS = 0.02
 UNCERTAIN = ("UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED")
+# After a cut call only: what was under way may go on for a moment, and a program of the killed driver
+# holds its device until the kernel has ended it.
+AFTER_A_CUT = ("ABORTED", "FAILED_PRECONDITION")
 OPPOSITE = {"stage": "unstage", "publish": "unpublish"}
 BLOCK_SIZE = 4096
 
@@ -81,9 +84,9 @@ class Worker:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             code, message, answer = self.ask(method, fields)
-            if code not in allowed and (code in UNCERTAIN or (code == "ABORTED" and uncertain)):
+            if code not in allowed and (code in UNCERTAIN or (code in AFTER_A_CUT and uncertain)):
                 uncertain = True
-                if code != "ABORTED":
+                if code in UNCERTAIN:
                     self.connection.close()
                 if time.monotonic() > deadline:
                     raise Violation(f"{method}: no answer for {PATIENCE_SECONDS} s but {code}: "
@@ -207,7 +210,7 @@ class Worker:
                               "NodeStageVolume", fields, allowed)
         if code is None:
             self.settle("NodeUnstageVolume", self.handle_of(volume) |
-                        {"staging_target_path": str(place)}, {"OK"})
+                        {"staging_target_path": str(place)}, {"OK"}, uncertain=True)
         elif code == "OK":
             volume.staged(path, mode)
         if code in (None, "OK"):
@@ -234,7 +237,8 @@ class Worker:
                               "NodePublishVolume", fields, allowed)
         if code is None:
             self.settle("NodeUnpublishVolume",
-                        self.handle_of(volume) | {"target_path": str(place)}, {"OK"})
+                        self.handle_of(volume) | {"target_path": str(place)}, {"OK"},
+                        uncertain=True)
         elif code == "OK":
             volume.published[target] = read_only
             self.check(volume, operation)
