@@ -71,11 +71,13 @@ class World:
     def check_clean(self):
         """After the deletion nothing is left, and the pool has its room again."""
         self.check_capacity()
-        opened = self.driver.opened()
-        assert not opened, f"still open: {opened}"
         usage = self.usage()
         promised = (usage.thick_promised_bytes, usage.thin_promised_bytes, usage.volumes)
         assert promised == (0, 0, 0), f"promised without volumes: {promised}"
+        deadline = time.monotonic() + host.SETTLE_SECONDS  # the reconciler may be looking
+        while opened := self.driver.opened():
+            assert time.monotonic() < deadline, f"still open: {opened}"
+            time.sleep(0.01)
         problem = self.driver.server.stop()
         left = ([problem] if problem else []) + self.leftovers()
         assert not left, "\n".join(left)
