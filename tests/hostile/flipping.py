@@ -6,6 +6,9 @@ import contextlib
 import subprocess
 import sys
 
+import mount_table
+from pool_disk import run
+
 PROGRAM = """
 import ctypes, errno, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -34,6 +37,9 @@ def flipping(name, link_to):
         flipper.kill()
         flipper.wait()
         flipper.stdout.close()
+        if mount_table.is_mount_point(spare):
+            # On the very directory that was checked, which then went by the other name.
+            run("umount", spare)
         if name.is_symlink():
             name.unlink()
             spare.rename(name)
