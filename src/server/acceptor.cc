@@ -16,25 +16,24 @@
 namespace holdfast::server {
 namespace {
 
-constexpr int kReserve = 256;  // descriptors for files, children, other sockets
 constexpr int kPauseMs = 100;
 constexpr std::chrono::minutes kBetweenLines{1};
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(os::UniqueFd socket, int file_limit,
-                                                          Take take) {
+                                                          int reserve, Take take) {
   os::UniqueFd ending(::eventfd(0, EFD_CLOEXEC));
   if (!ending.valid()) return OsError(errno, "make an eventfd");
   return std::unique_ptr<Acceptor>(
-      new Acceptor(std::move(socket), std::move(ending), file_limit, std::move(take)));
+      new Acceptor(std::move(socket), std::move(ending), file_limit, reserve, std::move(take)));
 }
 
-Acceptor::Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, Take take)
+Acceptor::Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, int reserve, Take take)
     : socket_(std::move(socket)),
       ending_(std::move(ending)),
       file_limit_(file_limit),
-      highest_(file_limit - std::min(kReserve, file_limit / 4)),
+      highest_(file_limit - std::min(reserve, file_limit / 4)),
       take_(std::move(take)),
       thread_([this] { Run(); }) {}
 

@@ -13,6 +13,9 @@
 
 namespace holdfast::server {
 
+// What connections of this host leave of the limit: for the files and children of their calls.
+inline constexpr int kLocalReserve = 32;
+
 // Accepts until it goes.
 class Acceptor final {
  public:
@@ -20,15 +23,17 @@ class Acceptor final {
   // callee's; it does not block.
   using Take = std::function<void(int connection)>;
 
-  // `socket` listens and does not block; `file_limit` is that of the process.
+  // `socket` listens and does not block; `file_limit` is that of the process, of which `reserve`
+  // descriptors are left to everything else.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Acceptor>> Start(os::UniqueFd socket,
-                                                                       int file_limit, Take take);
+                                                                       int file_limit, int reserve,
+                                                                       Take take);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
   ~Acceptor();
 
  private:
-  Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, Take take);
+  Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, int reserve, Take take);
   void Run();
   void Accept();
   void CountRefusal();

@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<KubeletRegistration>> KubeletRegistration::Start(
   ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnSocket(path));
   registration->name_ = std::make_unique<SocketName>(path);
   ASSIGN_OR_RETURN(registration->acceptor_,
-                   Acceptor::Start(std::move(socket), file_limit, std::move(give)));
+                   Acceptor::Start(std::move(socket), file_limit, kLocalReserve, std::move(give)));
   return registration;
 }
 

@@ -18,6 +18,7 @@ constexpr int kMaxMessageBytes = 4 << 20;
 constexpr int kMaxStreamsPerConnection = 4;
 // Who connects and opens no stream holds a descriptor no longer than this.
 constexpr int kStreamlessMs = 10'000;
+constexpr int kReserve = 256;  // descriptors for sockets of sidecars, files, children
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 constexpr int kLeastPingMs = 5'000;
@@ -41,11 +42,11 @@ absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string&
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Internal("cannot start the link's server");
   ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnTcp(address));
-  ASSIGN_OR_RETURN(auto acceptor,
-                   Acceptor::Start(std::move(socket), file_limit, [give, &hub](int connection) {
-                     hub.ExpectNode();
-                     give(connection);
-                   }));
+  ASSIGN_OR_RETURN(auto acceptor, Acceptor::Start(std::move(socket), file_limit, kReserve,
+                                                  [give, &hub](int connection) {
+                                                    hub.ExpectNode();
+                                                    give(connection);
+                                                  }));
   return std::unique_ptr<LinkServer>(new LinkServer(hub, std::move(server), std::move(acceptor)));
 }
 

@@ -223,7 +223,8 @@ absl::Status Serve(const Config& config) {
   if (server == nullptr) return Internal("cannot start the server for calls");
   ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnSocket(socket_path));
   auto name = std::make_unique<SocketName>(socket_path);
-  ASSIGN_OR_RETURN(auto acceptor, Acceptor::Start(std::move(socket), file_limit, connections));
+  ASSIGN_OR_RETURN(auto acceptor,
+                   Acceptor::Start(std::move(socket), file_limit, kLocalReserve, connections));
   ASSIGN_OR_RETURN(const Observation observation, Observation::Start(config, *server, metrics));
   LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
           config.node_id);
