@@ -62,7 +62,7 @@ absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
                                 stage->staging_path);
     }
     // A device may still show the image that was here before another took its place.
-    RETURN_IF_ERROR(located->pool->Detach(located->id));
+    if (device.ok()) RETURN_IF_ERROR(located->pool->Detach(located->id));
   }
   RETURN_IF_ERROR(located->pool->Delete(located->id));
   return env_.stages.RemoveAll(request.volume_id());
