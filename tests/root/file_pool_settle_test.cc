@@ -9,6 +9,7 @@
 #include "pool/image_file.h"
 #include "support/file_pool_fixture.h"
 #include "support/loop_image.h"
+#include "support/mount_point.h"
 #include "support/outcome.h"
 
 namespace holdfast::pool {
@@ -170,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "a device in use keeps a deletion waiting") {
   const os::BlockDevice device = test::Value(pool->Attach(half));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
-  REQUIRE_OK(os::BindMount(device.path, target, false, {}));
+  REQUIRE_OK(test::BindPath(device.path, target, false, {}));
   SetState(half, VolumeState::kDeleting);
   CHECK_FAILS(pool->Settle(half), kFailedPrecondition, target.path());
   CHECK(stdfs::exists(ImageOf(half)));

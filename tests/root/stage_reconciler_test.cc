@@ -9,6 +9,7 @@
 #include "pool/checked_json.h"
 #include "pool/image_file.h"
 #include "support/loop_image.h"
+#include "support/mount_point.h"
 #include "support/node_fixture.h"
 #include "support/outcome.h"
 
@@ -98,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     const os::BlockDevice device = test::Value(pool->Attach(id));
     const auto rescue = test::Value(os::TargetPath::Open(directory.path("rescue"), "target"));
     REQUIRE_OK(rescue.MakeFile());
-    REQUIRE_OK(os::BindMount(device.path, rescue, false, {}));
+    REQUIRE_OK(test::BindPath(device.path, rescue, false, {}));
     CHECK(Found().empty());
     CHECK_FALSE(test::Value(Settle()));
     CHECK(IsAttached(id));
