@@ -6,8 +6,11 @@ import pytest
 
 import content
 import csi_client
+from cluster import until
 from csi_client import refused
 from kubelet import PersistentVolume
+
+RECONCILED = 90  # seconds in which the reconciler has looked again, at the latest
 
 
 @pytest.fixture
@@ -112,7 +115,7 @@ def test_a_restored_record_is_listed_again_without_a_restart(driver, kubelet, vo
     driver.crash()
     path.write_bytes(good)
     kubelet.mount(volume, "pod")
-    assert driver.listed() == [volume.handle]
+    until(lambda: driver.listed() == [volume.handle], "the volume is not listed", RECONCILED)
     kubelet.unmount(volume, "pod")
 
 
