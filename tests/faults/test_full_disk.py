@@ -60,6 +60,12 @@ def until_it_works(action):
         time.sleep(0.05)
 
 
+def new_volume_in_time(driver, name, provisioning):
+    made = []
+    until_it_works(lambda: made.append(lives.new_volume(driver, name, provisioning=provisioning)))
+    return made[0]
+
+
 def assert_nothing_half_made(driver, volumes):
     known = sorted(volume.handle[-36:] for volume in volumes)
     assert sorted(path.name for path in (driver.pool / "volumes").iterdir()) == known
@@ -91,7 +97,7 @@ def test_creation(driver, kubelet, filler, provisioning):
 def test_first_stage(driver, kubelet, filler, provisioning):
     """The filesystem of a thin volume needs room when it is made; a thick one has it."""
     for number, room in enumerate(ROOM_LEFT):
-        volume = lives.new_volume(driver, f"pv-{number}", provisioning=provisioning)
+        volume = new_volume_in_time(driver, f"pv-{number}", provisioning)
         filler.leave(room)
         staged = lives.outcome(lambda: kubelet.stage(volume), REFUSALS)
         if staged != "OK":
@@ -126,7 +132,7 @@ def test_growth(driver, kubelet, filler, provisioning):
 def test_everything_that_takes_down(driver, kubelet, filler):
     """A full disk keeps no pod from going and no volume from being deleted."""
     for number, room in enumerate(ROOM_LEFT):
-        volume = lives.new_volume(driver, f"pv-{number}", provisioning="thick")
+        volume = new_volume_in_time(driver, f"pv-{number}", "thick")
         kubelet.mount(volume, "pod")
         filler.leave(room)
         kubelet.unmount(volume, "pod")

@@ -77,10 +77,17 @@ def test_mkfs(driver, kubelet, directory, replace_program, filesystem, how):
         assert len(caught.value.details()) < 4096
         assert driver.record(volume.handle)["state"] in ("ready", "formatting")
         assert driver.loop(volume.handle) is None
-    assert not [line for line in host.children().values() if "sleep" in line]
+    await_end("sleep")
     replace_program.give_back()
     kubelet.mount(volume, "pod")
     kubelet.unmount(volume, "pod")
+
+
+def await_end(program):
+    deadline = time.monotonic() + SECONDS
+    while any(program in command for command in host.children().values()):
+        assert time.monotonic() < deadline, f"{program} outlives the mkfs that started it"
+        time.sleep(0.01)
 
 
 def test_fsck_is_missing_when_it_is_needed(driver, kubelet, replace_program):
