@@ -12,6 +12,10 @@ namespace holdfast::node {
 // that is no volume is mounted there (it is left alone).
 [[nodiscard]] absl::Status UnmountVolume(const os::TargetPath& target);
 
+// The same for a staged volume, whose last mount goes: if its filesystem is frozen, by a killed
+// growth or by what ran in a pod, it is thawed first, since nobody could do that afterwards.
+[[nodiscard]] absl::Status UnmountStaged(const os::TargetPath& target);
+
 // True for a mount of a filesystem on a loop device, or of a loop device's node.
 [[nodiscard]] bool ShowsVolume(const os::MountEntry& entry);
 

@@ -141,7 +141,7 @@ absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const
   }
   if (recorded && !mounted_now) return absl::OkStatus();
   const absl::Status written = stages.Write(record);
-  if (!written.ok() && mounted_now) RETURN_IF_ERROR(UnmountVolume(target));
+  if (!written.ok() && mounted_now) RETURN_IF_ERROR(UnmountStaged(target));
   return written;
 }
 
@@ -225,7 +225,7 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
       const bool elsewhere,
       IsElsewhere(located, stages_, target.ok() ? target->path() : staging_path, target));
   if (elsewhere) return absl::OkStatus();
-  if (target.ok()) RETURN_IF_ERROR(UnmountVolume(*target));
+  if (target.ok()) RETURN_IF_ERROR(UnmountStaged(*target));
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   RETURN_IF_ERROR(located->pool->Detach(located->id));

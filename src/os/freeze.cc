@@ -26,10 +26,14 @@ absl::Status Thaw(const std::string& path) {
   const auto root = OpenDirectory(path);
   if (absl::IsNotFound(root.status())) return absl::OkStatus();
   RETURN_IF_ERROR(root.status());
+  return Annotate(Thaw(root->get()), fmt::format("the filesystem at '{}'", path));
+}
+
+absl::Status Thaw(int directory_fd) {
   // EINVAL: not frozen, ioctl_fsfreeze; EOPNOTSUPP, ENOTTY: a filesystem that cannot be.
-  if (::ioctl(root->get(), FITHAW, 0) == 0) return absl::OkStatus();
+  if (::ioctl(directory_fd, FITHAW, 0) == 0) return absl::OkStatus();
   if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOTTY) return absl::OkStatus();
-  return OsError(errno, fmt::format("thaw the filesystem at '{}'", path));
+  return OsError(errno, "cannot thaw");
 }
 
 }  // namespace holdfast::os

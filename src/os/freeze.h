@@ -15,7 +15,11 @@ namespace holdfast::os {
 // holds it frozen. Needs CAP_SYS_ADMIN.
 [[nodiscard]] absl::Status FlushByFreezing(const std::string& path);
 
-// Ends a freeze that a killed process left. OK if it is not frozen, or nothing is there.
+// Ends a freeze that a killed process left. OK if it is not frozen, or nothing is there. A frozen
+// filesystem that is unmounted stays in the kernel, and keeps its device, until somebody mounts and
+// thaws it (freeze_super holds a reference, fs/super.c).
 [[nodiscard]] absl::Status Thaw(const std::string& path);
+// The same for the filesystem of an open directory.
+[[nodiscard]] absl::Status Thaw(int directory_fd);
 
 }  // namespace holdfast::os

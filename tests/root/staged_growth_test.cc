@@ -72,6 +72,23 @@ TEST_CASE_METHOD(Fixture, "a repeated expansion ends an interrupted growth") {
   CheckRunsAndUnstage(id);
 }
 
+TEST_CASE_METHOD(Fixture, "a volume that a killed growth left frozen can be unstaged at once") {
+  const VolumeId id = StageFrozen();
+  REQUIRE_OK(Unstage(id));
+  CheckGone(id);
+}
+
+TEST_CASE_METHOD(Fixture, "a volume that somebody in a pod left frozen can be unstaged") {
+  const VolumeId id = Create(MountSpec("pvc-1", "ext4", 32 * kMiB)).id;
+  REQUIRE_OK(Stage(id));
+  {
+    const os::UniqueFd root(::open(staging().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(::ioctl(root.get(), FIFREEZE, 0) == 0);
+  }
+  REQUIRE_OK(Unstage(id));
+  CheckGone(id);
+}
+
 TEST_CASE_METHOD(Fixture, "a freeze that others hold is left to them") {
   const VolumeId id = Create(MountSpec("pvc-1", "xfs", 320 * kMiB)).id;
   REQUIRE_OK(Stage(id));
