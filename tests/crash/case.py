@@ -25,7 +25,9 @@ class Case:
     provisioning: str
     fault: str = "none"  # kill, kill-child, power, cancel, deadline, or the name of an error
     at: int = 0  # the changing call that meets it, counted from 1
-    then: str = "again"  # or "opposite": the caller no longer wants what it asked for
+    # What follows: the caller asks "again"; or does the "opposite", as it wants it no more; or again,
+    # a pod writes, and the "power" is cut then.
+    then: str = "again"
     second: str = ""  # a second kill: during the "start" after the first, or the "repetition"
     second_at: int = 0
 
@@ -38,6 +40,12 @@ class Case:
         operation, filesystem, provisioning, fault, at, then = words
         return Case(operation, filesystem, provisioning, fault, int(at), then, second,
                     int(second_at))
+
+
+def host_filesystem(case):
+    """That of the pool's disk. On btrfs alone what a pod syncs does not make durable what happened
+    before: there an earlier change that was not made durable itself is lost in a later power cut."""
+    return "btrfs" if case.then == "power" else "ext4"
 
 
 @dataclasses.dataclass
@@ -80,9 +88,13 @@ class Trial:
         self.world.begin()
         for step in self.operation.before:
             step(self.life)
+        if self.case.then == "power":
+            self.world.write_out()
         if self.operation.step:
             self.call()
             self.carry_on()
+            if self.case.then == "power":
+                self.lose_power_in_use()
         else:
             self.start()
         self.life.finish()
@@ -133,6 +145,12 @@ class Trial:
             until_done(lambda: operation.opposite(life, final))
         else:
             self.repeat(lambda: operation.step(life))
+
+    def lose_power_in_use(self):
+        self.life.begin_use()
+        self.driver.server.kill()
+        self.world.cut_power()
+        self.driver.start()
 
     def repeat(self, action):
         """The caller asks again until it succeeds, if need be past a second kill."""

@@ -31,7 +31,7 @@ class Operation:
     killed_at: str = ""
     recovered: object = None  # checked after it, before anybody repeats anything
     first: bool = False  # for a start: the first one ever
-
+    lasting: bool = False  # a power cut may come later, too
 
     @property
     def for_controller(self):
@@ -72,9 +72,9 @@ PUBLISHED = (*STAGED, Life.publish)
 
 ALL = (
     Operation("create", (EXT4, EXT4_THICK), (), Life.create, Life.check_absent, RUNNING,
-              give_up_creation),
+              give_up_creation, lasting=True),
     Operation("first stage", (*FILESYSTEMS, BLOCK, EXT4_THICK, XFS_THICK, BLOCK_THICK), CREATED,
-              Life.stage, Life.check_unstaged, opposite=give_up_stage),
+              Life.stage, Life.check_unstaged, opposite=give_up_stage, lasting=True),
     Operation("stage again", (*FILESYSTEMS, BLOCK, EXT4_THICK), USED, Life.stage,
               Life.check_unstaged),
     Operation("write", (*FILESYSTEMS, BLOCK, EXT4_THICK), (*CREATED, Life.stage, Life.publish),
@@ -83,7 +83,7 @@ ALL = (
               Life.check_unpublished, opposite=give_up_publication),
     Operation("publish read-only", (XFS, BLOCK), STAGED, Life.publish_read_only,
               Life.check_unpublished),
-    Operation("expand, detached", (EXT4, EXT4_THICK), USED, Life.expand),
+    Operation("expand, detached", (EXT4, EXT4_THICK), USED, Life.expand, lasting=True),
     Operation("stage, growing", FILESYSTEMS, (*USED, Life.expand), Life.stage,
               Life.check_unstaged),
     Operation("expand, published", (XFS, BLOCK_THICK), PUBLISHED, Life.expand),

@@ -22,8 +22,9 @@ KEPT = tuple(Case.parse(text) for text in (
 
 
 def counts():
-    return [Case(operation.name, kind.filesystem, kind.provisioning)
-            for operation in operations.ALL for kind in operation.kinds]
+    return [Case(operation.name, kind.filesystem, kind.provisioning, then=then)
+            for operation in operations.ALL for kind in operation.kinds
+            for then in (("again", "power") if operation.lasting else ("again",))]
 
 
 def firsts(counted):
@@ -33,6 +34,8 @@ def firsts(counted):
         count = Case.parse(result.case)
         for at, point in enumerate(result.points, 1):
             found += at_point(count, point, at)
+        if count.then == "power":
+            continue
         if operations.BY_NAME[count.operation].step:  # the power is cut after the answer
             found.append(dataclasses.replace(count, fault="power", at=len(result.points) + 1))
     return found
@@ -43,6 +46,11 @@ def at_point(count, point, at):
     of_child = is_of_child(point)
     dense = not of_child or at % SPARSE == 0
     errors = system_calls.errors_of(point.rpartition(": ")[2].split()[0])
+    if count.then == "power":
+        if not of_child:
+            yield dataclasses.replace(count, fault="kill", at=at)
+            yield dataclasses.replace(count, fault=errors[0], at=at)
+        return
     if of_child:
         errors = [errors[at % len(errors)]]
     faults = ["kill", *(["kill-child"] if of_child else []), *errors]
@@ -104,6 +112,8 @@ def kind_of_fault(case):
     """Under which heading the case is counted."""
     if case.second:
         return "second kill"
+    if case.then == "power":
+        return "power later"
     if case.then != "again":
         return "given up"
     return "error" if case.fault in system_calls.ALL_ERRORS else case.fault

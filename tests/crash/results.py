@@ -12,7 +12,8 @@ import platform
 import plan
 from case import Case, Result
 
-COLUMNS = ("kill", "kill-child", "power", "error", "cancel", "deadline", "given up", "second kill")
+COLUMNS = ("kill", "kill-child", "power", "error", "cancel", "deadline", "given up", "second kill",
+           "power later")
 BEGIN, END = "<!-- crash: begin -->", "<!-- crash: end -->"
 
 
@@ -62,8 +63,9 @@ def tally(results):
     for result in results:
         case = Case.parse(result.case)
         row, kind = rows[plan.row_of(case)], plan.kind_of_fault(case)
-        if kind == "none":
-            row["calls"] = len(result.points)
+        if case.fault == "none":
+            if case.then == "again":
+                row["calls"] = len(result.points)
         elif result.problem or (result.second_struck if case.second else result.struck):
             row["tried"][kind] += 1
             row["survived"][kind] += not result.problem

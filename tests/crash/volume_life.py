@@ -191,22 +191,25 @@ class Life:
         """Everything is there, of the promised size, with its data; then all of it goes."""
         if self.deleted:
             return
-        if self.volume is None:
-            self.create()
-        self.stage()
-        self.publish()
-        if self.expanded:
-            self.expand_node()
+        self.begin_use()
         if self.checksum:
-            self.verify()
-        elif not self.read_only:
-            self.write()
             self.verify()
         self.check_size()
         self.world.check_accounts()
         self.unpublish()
         self.unstage()
         self.delete()
+
+    def begin_use(self):
+        """A pod starts and, if nothing is there yet, writes."""
+        if self.volume is None:
+            self.create()
+        self.stage()
+        self.publish()
+        if self.expanded:
+            self.expand_node()
+        if self.checksum is None and not self.read_only:
+            self.write()
 
     def tidy_publication(self):
         """What kubelet removes after a final error of a publication."""

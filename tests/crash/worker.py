@@ -10,7 +10,8 @@ import host
 import pool_disk
 import world
 
-binary = root = present = None
+binary = root = None
+worlds = {}  # by the filesystem of the pool's disk
 numbers = itertools.count()
 
 
@@ -30,12 +31,13 @@ def prepare(binary_path, directory):
 
 def carry_out(wanted):
     """After a problem the world is made anew."""
-    global present
-    if present is None:
-        present = world.World(binary, root / f"world-{os.getpid()}-{next(numbers)}")
-    result = case.run(present, wanted)
+    filesystem = case.host_filesystem(wanted)
+    if filesystem not in worlds:
+        worlds[filesystem] = world.World(binary, root / f"world-{os.getpid()}-{next(numbers)}",
+                                         filesystem)
+    result = case.run(worlds[filesystem], wanted)
     if result.problem:
-        ended, present = present, None
+        ended = worlds.pop(filesystem)
         try:
             ended.remove()
         except (AssertionError, OSError) as error:

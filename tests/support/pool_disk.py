@@ -29,6 +29,7 @@ class PoolDisk:
 
     def __init__(self, image, size, filesystem, mount_point, *options):
         self.image, self.mount_point, self.options = image, mount_point, options
+        self.filesystem = filesystem
         mount_point.mkdir(parents=True, exist_ok=True)
         with open(image, "xb") as file:
             file.truncate(size)

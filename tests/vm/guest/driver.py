@@ -48,7 +48,8 @@ class Volume:
 class Driver:
     """A running driver. Every call throws grpc.RpcError unless it is answered with OK."""
 
-    def __init__(self, run_dir):
+    def __init__(self, run_dir, call_limit_s=CALL_LIMIT_S):
+        self._limit_s = call_limit_s
         self._program = run_dir / "holdfast"
         POOL.mkdir(exist_ok=True)
         SOCKET_DIR.mkdir(mode=0o700, exist_ok=True)
@@ -89,20 +90,20 @@ class Driver:
         answer = self._controller.CreateVolume(csi.CreateVolumeRequest(
             name=volume.name, capacity_range=csi.CapacityRange(required_bytes=volume.size),
             volume_capabilities=[volume.capability],
-            parameters={"provisioning": volume.provisioning}), timeout=CALL_LIMIT_S)
+            parameters={"provisioning": volume.provisioning}), timeout=self._limit_s)
         assert answer.volume.capacity_bytes >= volume.size, answer
         volume.id, volume.size = answer.volume.volume_id, answer.volume.capacity_bytes
 
     def delete(self, volume_id):
         self._controller.DeleteVolume(csi.DeleteVolumeRequest(volume_id=volume_id),
-                                      timeout=CALL_LIMIT_S)
+                                      timeout=self._limit_s)
 
     def list(self):
         """Returns the size of every volume by its id, read in pages of three."""
         sizes, token = {}, ""
         while True:
             page = self._controller.ListVolumes(
-                csi.ListVolumesRequest(max_entries=3, starting_token=token), timeout=CALL_LIMIT_S)
+                csi.ListVolumesRequest(max_entries=3, starting_token=token), timeout=self._limit_s)
             for entry in page.entries:
                 sizes[entry.volume.volume_id] = entry.volume.capacity_bytes
             token = page.next_token
@@ -113,14 +114,14 @@ class Driver:
         """What `holdfast volumes` or `holdfast pools` says."""
         answer = subprocess.run(
             [self._program, verb, "--output=json", f"--endpoint={SOCKET}"], check=True,
-            stdout=subprocess.PIPE, timeout=CALL_LIMIT_S)
+            stdout=subprocess.PIPE, timeout=self._limit_s)
         return json.loads(answer.stdout)
 
     def expand(self, volume, size):
         """Returns the size that the controller answers."""
         answer = self._controller.ControllerExpandVolume(csi.ControllerExpandVolumeRequest(
             volume_id=volume.id, capacity_range=csi.CapacityRange(required_bytes=size),
-            volume_capability=volume.capability), timeout=CALL_LIMIT_S)
+            volume_capability=volume.capability), timeout=self._limit_s)
         assert answer.capacity_bytes >= size, answer
         return answer.capacity_bytes
 
@@ -128,26 +129,26 @@ class Driver:
         self._node.NodeExpandVolume(csi.NodeExpandVolumeRequest(
             volume_id=volume.id, volume_path=str(volume.staging_path),
             staging_target_path=str(volume.staging_path), volume_capability=volume.capability,
-            capacity_range=csi.CapacityRange(required_bytes=size)), timeout=CALL_LIMIT_S)
+            capacity_range=csi.CapacityRange(required_bytes=size)), timeout=self._limit_s)
 
     def stage(self, volume):
         volume.staging_path.mkdir(parents=True, exist_ok=True)
         self._node.NodeStageVolume(csi.NodeStageVolumeRequest(
             volume_id=volume.id, staging_target_path=str(volume.staging_path),
-            volume_capability=volume.capability), timeout=CALL_LIMIT_S)
+            volume_capability=volume.capability), timeout=self._limit_s)
 
     def unstage(self, volume):
         self._node.NodeUnstageVolume(csi.NodeUnstageVolumeRequest(
             volume_id=volume.id, staging_target_path=str(volume.staging_path)),
-            timeout=CALL_LIMIT_S)
+            timeout=self._limit_s)
 
     def publish(self, volume):
         volume.target_path.parent.mkdir(parents=True, exist_ok=True)
         self._node.NodePublishVolume(csi.NodePublishVolumeRequest(
             volume_id=volume.id, staging_target_path=str(volume.staging_path),
             target_path=str(volume.target_path), volume_capability=volume.capability),
-            timeout=CALL_LIMIT_S)
+            timeout=self._limit_s)
 
     def unpublish(self, volume):
         self._node.NodeUnpublishVolume(csi.NodeUnpublishVolumeRequest(
-            volume_id=volume.id, target_path=str(volume.target_path)), timeout=CALL_LIMIT_S)
+            volume_id=volume.id, target_path=str(volume.target_path)), timeout=self._limit_s)
