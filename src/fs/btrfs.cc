@@ -35,6 +35,11 @@ const std::vector<MkfsOption>& AllowedOptions() {
   return options;
 }
 
+// Before it writes, mkfs.btrfs looks at all loop devices that are mounted, and fails if one of them
+// is detached meanwhile (check_mounted, btrfs-progs 6.2).
+constexpr std::string_view kOthersChanged = "cannot check mount status";
+constexpr int kMkfsAttempts = 10;
+
 struct BtrfsSize {
   std::uint64_t total = 0;      // what the filesystem uses of its device
   std::uint64_t reachable = 0;  // what the kernel would make of it
@@ -68,7 +73,12 @@ class BtrfsFilesystem final : public Filesystem {
     std::vector<std::string> argv = {"mkfs.btrfs", "-q", "-U", options.uuid};
     if (options.keep_allocation) argv.emplace_back("-K");
     argv.insert(argv.end(), options.extra.begin(), options.extra.end());
-    return RunMkfs(std::move(argv), device);
+    absl::Status made;
+    for (int attempt = 0; attempt < kMkfsAttempts; ++attempt) {
+      made = RunMkfs(argv, device);
+      if (MessageOf(made).find(kOthersChanged) == std::string::npos) break;
+    }
+    return made;
   }
 
   absl::Status UndoInterrupted(const os::BlockDevice&, const std::string&) const override {

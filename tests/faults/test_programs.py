@@ -83,6 +83,19 @@ def test_mkfs(driver, kubelet, directory, replace_program, filesystem, how):
     kubelet.unmount(volume, "pod")
 
 
+def test_mkfs_btrfs_meets_a_device_that_vanishes(driver, kubelet, directory, replace_program):
+    """It fails before it writes when some other loop device is detached while it looks around."""
+    volume = lives.new_volume(driver, "pv", filesystem="btrfs")
+    real = directory / "mkfs.btrfs"
+    shutil.copy(shutil.which("mkfs.btrfs"), real)
+    replace_program("mkfs.btrfs", script(directory, f"""
+echo >>'{directory}/starts'
+[ $(wc -l <'{directory}/starts') -gt 2 ] && exec '{real}' "$@"
+echo 'ERROR: cannot check mount status of /dev/loop0: No such device or address' >&2; exit 1"""))
+    kubelet.mount(volume, "pod")
+    kubelet.unmount(volume, "pod")
+
+
 def await_end(program):
     deadline = time.monotonic() + SECONDS
     while any(program in command for command in host.children().values()):
