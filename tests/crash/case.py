@@ -179,18 +179,33 @@ class Trial:
         else:
             driver.server.kill()
         served = driver.try_start(Fault(self.case.at, self.case.fault))
+        if served and operation.recovered:
+            self.await_reconciler()
         self.note_struck()
         self.result.answer = "OK" if served else FAILS_TO_START
-        if not served:
+        if not served or self.case.fault == "kill" and self.result.struck:
             assert self.result.struck, "the driver does not start"
             driver.server.kill()
             self.start_again(self.case.second == "start")
+        elif operation.recovered and self.result.struck:
+            driver.restart()  # which makes good what failed once
         if operation.recovered:
-            if self.result.struck and served:  # what failed once is made good by the next start
-                driver.restart()
-            await_true(lambda: operation.recovered(self.life))  # the reconciler works on its own
+            await_true(lambda: operation.recovered(self.life))
         if operation.killed_step:
             self.repeat(lambda: operation.killed_step(self.life))
+
+
+    def await_reconciler(self):
+        """It works on its own after the start; its calls may meet the fault, too."""
+        def recovered_or_struck():
+            if not self.driver.trap.struck:
+                self.operation.recovered(self.life)
+
+        try:
+            await_true(recovered_or_struck)
+        except trapped_driver.grpc.RpcError:
+            if not self.driver.trap.struck:
+                raise
 
 
 def await_true(check):
