@@ -25,6 +25,7 @@ class Ground:
         room = self.driver.client.admin("ListPools").pools[0].thick_available_bytes
         self.space = Space(room, volumes)
         self.answers = collections.Counter()  # by method and code
+        self.opened = []  # what the driver had open when it was sampled last
         self.shared_handles = {}  # name -> id of the volumes that all workers use
 
     def staging_path(self, name, number):
@@ -61,12 +62,24 @@ class Ground:
         pid = self.driver.server.process.pid
         with open(f"/proc/{pid}/status", encoding="ascii") as status:
             facts = dict(line.split(":", 1) for line in status)
+        self.opened = opened_by(pid)
         return {"pid": pid, "rss_kib": int(facts["VmRSS"].split()[0]),
                 "threads": int(facts["Threads"]),
-                "fds": len(os.listdir(f"/proc/{pid}/fd")),
+                "fds": len(self.opened),
                 "loops": len(host.loops_under(self.directory))}
 
     def remove(self):
         problem = self.driver.server.stop()
         self.disk.remove()
         return problem
+
+
+def opened_by(pid):
+    """What each descriptor of a process is."""
+    links = []
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        try:
+            links.append(os.readlink(entry.path))
+        except FileNotFoundError:  # closed meanwhile
+            continue
+    return sorted(links)

@@ -70,7 +70,7 @@ class Soak:
                 "last_life": {"seconds": round(calm[-1]["seconds"] - calm[0]["seconds"]),
                               "operations": calm[-1]["operations"] - calm[0]["operations"],
                               "parts": parts(calm)},
-                "growth": growth(calm), "samples": self.samples}
+                "growth": growth(calm), "opened": self.ground.opened, "samples": self.samples}
 
     def last_life(self):
         """The samples of the process that lives at the end."""
