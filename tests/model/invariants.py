@@ -9,6 +9,7 @@ from worker import Violation
 
 CONVERGED_SECONDS = 90
 POLL_SECONDS = 0.2
+UNDO_SUFFIXES = (".undo", ".undo.used")  # docs/on-disk.md
 PROVISIONINGS = ("thick", "thin")
 
 
@@ -53,8 +54,11 @@ def files(ground, volumes):
                        {volume.handle[-36:] for volume in volumes})
     yield from differs("trash", names(pool / "trash"), set())
     records = names(ground.directory / "state" / "stages")
-    yield from differs("stage records",
-                       records - {f"{volume.handle}.json" for volume in volumes if volume.limbo},
+    allowed = {f"{volume.handle}.json" for volume in volumes if volume.limbo}
+    # What a killed resize2fs did is undone by the next stage, whenever that comes.
+    allowed |= {f"{volume.handle}{suffix}" for volume in volumes for suffix in UNDO_SUFFIXES
+                if volume.limbo or volume.staged_at is None}
+    yield from differs("stage records", records - allowed,
                        {f"{volume.handle}.json" for volume in staged(volumes)})
     for volume in volumes:
         yield from differs(f"files of {volume.name}",
