@@ -13,8 +13,8 @@ namespace {
 constexpr unsigned kLoopMajor = 7;  // Documentation/admin-guide/devices.txt
 constexpr int kMaxLayers = 64;
 
-// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody can
-// put another path under the name meanwhile.
+// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody
+// can put another path under the name meanwhile.
 absl::Status RequireVolume(const os::TargetPath& target, const os::UniqueFd& handle) {
   const auto device = os::DeviceBehind(handle.get(), target.path());
   if (device.ok() && major(*device) == kLoopMajor) return absl::OkStatus();
