@@ -81,6 +81,10 @@ absl::StatusOr<Bytes> ChooseCapacity(Bytes required, Bytes limit, Bytes minimum)
   const Bytes capacity = required == 0 && limit != 0
                              ? std::max(AlignDown(wanted, kVolumeGranularity), least)
                              : std::max(AlignUp(wanted, kVolumeGranularity), least);
+  if (capacity < required || capacity < minimum) {
+    return OutOfRange("required_bytes {} is more than a volume can have, {}",
+                      std::max(required, minimum), capacity);
+  }
   if (limit != 0 && capacity > limit) {
     return OutOfRange(
         "limit_bytes {} is below {}, the smallest size that satisfies the request (minimum {}, "

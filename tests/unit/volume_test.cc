@@ -67,7 +67,7 @@ TEST_CASE("a capacity that satisfies the request") {
       {0, 5 * kGiB, 4096, kDefaultVolumeSize},
       {0, 5 * kGiB, 2 * kGiB, 2 * kGiB},
       // as large as a number can be
-      {kMax, 0, 4096, kMax / 4096 * 4096},
+      {kMax / 4096 * 4096, 0, 4096, kMax / 4096 * 4096},
   };
   for (const auto& row : rows) {
     CAPTURE(row.required, row.limit, row.minimum);
@@ -89,6 +89,14 @@ TEST_CASE("no capacity satisfies some requests") {
     CAPTURE(row.required, row.limit, row.minimum);
     CHECK_FAILS(ChooseCapacity(row.required, row.limit, row.minimum), kOutOfRange, "limit_bytes");
   }
+}
+
+TEST_CASE("no capacity is as large as the largest number") {
+  const Bytes most = kMax / 4096 * 4096;
+  CHECK_FAILS(ChooseCapacity(most + 1, 0, 4096), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity(kMax, 0, 4096), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity(0, 0, kMax), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity(kMax, kMax, 4096), kOutOfRange, "required_bytes");
 }
 
 TEST_CASE("every capacity lies within what was asked, for all small requests") {
