@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/volume_record.h"
 
+#include <limits>
+
 #include "pool/checked_json.h"
 
 namespace holdfast::pool {
@@ -22,13 +24,27 @@ absl::Status CheckConsistency(const VolumeRecord& record) {
   if (record.grow_to_bytes != 0 && record.grow_to_bytes <= volume.capacity_bytes) {
     return Internal("volume record is damaged: impossible growth to {}", record.grow_to_bytes);
   }
-  if (record.sector_size != 512 && record.sector_size != 4096) {
-    return Internal("volume record is damaged: impossible sector size {}", record.sector_size);
-  }
   if (mount == volume.filesystem.empty() || (has_uuid && !IsUuid(volume.filesystem_uuid))) {
     return Internal("volume record is damaged: filesystem and state contradict each other");
   }
   return absl::OkStatus();
+}
+
+// The library would take 1e9, and turn what is too large for the type into another number.
+absl::StatusOr<std::int64_t> WholeNumber(const json& object, const char* name) {
+  const json& value = object.at(name);
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<std::uint64_t>() > kMost)) {
+    return Internal("volume record is damaged: {} is no whole number, or too large", name);
+  }
+  return value.get<std::int64_t>();
+}
+
+absl::StatusOr<std::uint32_t> SectorSize(const json& object) {
+  ASSIGN_OR_RETURN(const std::int64_t size, WholeNumber(object, "sector_size"));
+  if (size == 512 || size == 4096) return static_cast<std::uint32_t>(size);
+  return Internal("volume record is damaged: impossible sector size {}", size);
 }
 
 absl::StatusOr<VolumeRecord> FromJson(const json& object) {
@@ -36,9 +52,9 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   Volume& volume = record.volume;
   object.at("uuid").get_to(volume.id.uuid);
   object.at("name").get_to(volume.name);
-  object.at("capacity_bytes").get_to(volume.capacity_bytes);
-  object.at("grow_to_bytes").get_to(record.grow_to_bytes);
-  object.at("sector_size").get_to(record.sector_size);
+  ASSIGN_OR_RETURN(volume.capacity_bytes, WholeNumber(object, "capacity_bytes"));
+  ASSIGN_OR_RETURN(record.grow_to_bytes, WholeNumber(object, "grow_to_bytes"));
+  ASSIGN_OR_RETURN(record.sector_size, SectorSize(object));
   object.at("filesystem").get_to(volume.filesystem);
   object.at("filesystem_uuid").get_to(volume.filesystem_uuid);
   object.at("mkfs_options").get_to(volume.mkfs_options);

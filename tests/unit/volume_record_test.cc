@@ -121,6 +121,19 @@ TEST_CASE("a truncated record is refused") {
   CHECK_FAILS(DecodeRecord(std::string(good.size(), '\0')), kInternal, "damaged");
 }
 
+TEST_CASE("a number that no record has is not made into another one") {
+  for (const char* const name : {"capacity_bytes", "grow_to_bytes", "sector_size"}) {
+    for (const char* const number :
+         {"4096.0", "1e300", "4294967808", "18446744073709551104", "true", "null", "\"512\""}) {
+      nlohmann::json object = test::Value(DecodeChecked(EncodeRecord(Block()), 1, "record"));
+      object[name] = nlohmann::json::parse(number);
+      if (object[name] == 4294967808 && std::string_view(name) != "sector_size") continue;
+      CAPTURE(name, number);
+      CHECK_FAILS(DecodeRecord(EncodeChecked(object, 1)), kInternal, "damaged");
+    }
+  }
+}
+
 TEST_CASE("a record of another schema version is refused and says which") {
   const nlohmann::json object = test::Value(DecodeChecked(EncodeRecord(Block()), 1, "record"));
   for (const int version : {0, 2, 99}) {
