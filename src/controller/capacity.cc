@@ -2,12 +2,22 @@
 #include "controller/capacity.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "controller/placement.h"
 #include "fs/filesystem.h"
 #include "rpc/fields.h"
 
 namespace holdfast::controller {
+namespace {
+
+// Nodes say what they like: one that is wrong must not spoil what the others have.
+Bytes Sum(Bytes total, Bytes room) {
+  const Bytes left = std::numeric_limits<Bytes>::max() - total;
+  return total + std::clamp<Bytes>(room, 0, left);
+}
+
+}  // namespace
 
 absl::StatusOr<CapacityQuestion> ParseCapacityQuestion(const csi::v1::GetCapacityRequest& request) {
   RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
@@ -41,7 +51,7 @@ void AddCapacity(const CapacityQuestion& question, const link::NodeView& node,
   const link::v1::Room& room = RoomOf(*pool, question.parameters.provisioning);
   const Bytes minimum =
       std::max<Bytes>(room.minimum_volume(), MinimumSize(question, pool->default_filesystem()));
-  response.set_available_capacity(response.available_capacity() + room.available());
+  response.set_available_capacity(Sum(response.available_capacity(), room.available()));
   auto& maximum_size = *response.mutable_maximum_volume_size();
   maximum_size.set_value(std::max(maximum_size.value(), room.maximum_volume()));
   const bool first = !response.has_minimum_volume_size();

@@ -2,6 +2,7 @@
 #include "controller/placement.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "controller/capacity.h"
 #include "support/outcome.h"
@@ -103,6 +104,20 @@ TEST_CASE("capacity of all nodes: space adds up, one volume fits on one of them"
   CHECK(response.available_capacity() == 80 * kMiB + kGiB);
   CHECK(response.maximum_volume_size().value() == kGiB);
   CHECK(response.minimum_volume_size().value() == 300 * kMiB);  // xfs, the pools' default
+}
+
+TEST_CASE("a node that says nonsense does not spoil what the others have") {
+  constexpr Bytes kMost = std::numeric_limits<Bytes>::max();
+  csi::v1::GetCapacityRequest request;
+  const CapacityQuestion question = test::Value(ParseCapacityQuestion(request));
+  csi::v1::GetCapacityResponse response;
+  AddCapacity(question, NodeWith("negative", -kMost - 1, 0), response);
+  CHECK(response.available_capacity() == 0);
+  CHECK(response.maximum_volume_size().value() == 0);
+  AddCapacity(question, NodeWith("honest", kGiB, 0), response);
+  CHECK(response.available_capacity() == kGiB);
+  AddCapacity(question, NodeWith("vast", kMost, 0), response);
+  CHECK(response.available_capacity() == kMost);
 }
 
 TEST_CASE("a question about what no pool makes is answered with nothing") {
