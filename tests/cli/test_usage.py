@@ -57,6 +57,7 @@ def test_unknown_output_is_named(holdfast, verb):
     ("--pool=default=tape:/srv", "tape"),
     ("--role=both", "both"),
     ("--log-level=loud", "loud"),
+    ("--max-volumes=-1", "maxVolumes"),
     ("--endpoint=tcp://localhost:1", "tcp://localhost:1"),
     ("--node-id=a/b", "a/b"),
 ])
