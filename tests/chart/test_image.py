@@ -116,6 +116,16 @@ def test_the_bill_of_materials_names_every_package(archive, built):
     assert names["holdfast"]["checksums"][0]["checksumValue"] == digest
     kinds = {relation["relationshipType"] for relation in bill["relationships"]}
     assert kinds == {"DESCRIBES", "DEPENDS_ON", "STATIC_LINK"}
+    assert len(names) == len(bill["packages"])
+
+
+def test_the_bill_of_materials_names_libraries_that_are_headers_alone(built):
+    bill = json.loads((built / "holdfast.spdx.json").read_text())
+    identifiers = {package["SPDXID"]: package["name"] for package in bill["packages"]}
+    inside = {identifiers[relation["relatedSpdxElement"]] for relation in bill["relationships"]
+              if relation["relationshipType"] == "STATIC_LINK"}
+    assert {"nlohmann-json3-dev", "libspdlog-dev", "libcli11-dev", "libcpp-httplib-dev",
+            "libfmt-dev"} <= inside
 
 
 def test_the_licence_of_every_shipped_package_is_there(archive, built):
