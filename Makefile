@@ -5,9 +5,10 @@ BINARY := $(BUILD)/holdfast
 PREFIX ?= /usr
 DURATION ?= 3600
 OPERATIONS ?= 200000
+JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-power-cut soak test-quick lint format bench asan tsan \
+.PHONY: help deps build demo test test-crash test-power-cut soak fuzz test-quick lint format bench asan tsan \
   image manifests e2e \
   e2e-upstream scale install clean
 
@@ -37,6 +38,12 @@ test-crash: build ## every fault at every changing system call; docs/reliability
 soak: build ## the model's random calls for DURATION seconds and OPERATIONS (3600, 200000)
 	@scripts/install-deps test
 	tests/model/run --seconds $(DURATION) --operations $(OPERATIONS) --result $(BUILD)/soak.json
+
+fuzz: ## every parser on made-up inputs for DURATION seconds (3600), JOBS at a time
+	@scripts/install-deps build fuzz
+	cmake --preset fuzz >/dev/null
+	cmake --build --preset fuzz --target fuzz_targets
+	tests/fuzz/run --seconds $(DURATION) --jobs $(JOBS) --keep --write-docs
 
 test-quick: ## what takes seconds: unit and root tests
 	@scripts/install-deps build test

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration file.
+#include "core/config.h"
+
+#include "valid_config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace holdfast;
+  const auto config = ParseConfig(std::string(reinterpret_cast<const char*>(data), size));
+  if (config.ok()) {
+    fuzz::RequireSound(*config);
+  } else {
+    fuzz::Require(absl::IsInvalidArgument(config.status()), "a mistake is called one");
+  }
+  return 0;
+}

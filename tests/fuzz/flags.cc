@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `holdfast serve`: arguments that end in NUL each.
+#include "cli/serve_flags.h"
+
+#include "valid_config.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+std::vector<std::string> Split(std::string_view text) {
+  std::vector<std::string> words = {"holdfast", "serve"};
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+void Try(const std::vector<std::string>& words) {
+  CLI::App app;
+  cli::ServeFlags flags;
+  cli::AddServeFlags(*app.add_subcommand("serve"), flags);
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::ParseError&) {  // all that main expects
+    return;
+  }
+  if (!flags.config_path.empty()) return;  // any file of the host
+  const auto config = cli::BuildConfig(flags);
+  if (!config.ok()) {
+    Require(absl::IsInvalidArgument(config.status()), "a mistake is called one");
+    return;
+  }
+  Require(config->pools.size() == flags.pools.size(), "no pool is lost");
+  Require(!flags.max_volumes || config->max_volumes == *flags.max_volumes,
+          "no number is passed over");
+  RequireSound(*config);
+}
+
+}  // namespace
+}  // namespace holdfast::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace holdfast::fuzz;
+  Try(Split({reinterpret_cast<const char*>(data), size}));
+  return 0;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's end of the link against a node that may say anything: frames over a real stream
+// to the hub, and answers to commands that the router sends for a CO. A step of an input is a byte
+// and a piece: an even byte sends the piece as a frame; an odd one lets the CO call, with the piece
+// as the node's answer. A proof without a nonce gets the right one, a register without driver or
+// protocol the right ones, an answer the right id: or hardly an input would get past these.
+#include <google/protobuf/stubs/logging.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "controller/router.h"
+#include "core/message_text.h"
+#include "core/volume_id.h"
+#include "input.h"
+#include "link/hub.h"
+#include "rpc/topology.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+constexpr char kDriver[] = "csi.holdfast.dev";
+constexpr char kUuid[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
+constexpr int kMaxSteps = 16;
+
+// Whose certificates are not what is tried here.
+class Anybody final : public link::NodeIdentity {
+ public:
+  absl::Status Check(const std::vector<std::string>&, const link::v1::Register&) override {
+    return absl::OkStatus();
+  }
+};
+
+// A stream that a node holds.
+class Node final {
+ public:
+  explicit Node(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(link::v1::Link::NewStub(channel)), stream_(stub_->Connect(&context_)) {}
+
+  // Sends it; false if the stream is over then, or will be.
+  bool Send(link::v1::FromNode frame) {
+    Complete(frame);
+    if (!Write(frame)) return false;
+    switch (frame.message_case()) {
+      case link::v1::FromNode::kRegister:
+        return name_.empty() && TakeChallenge(frame.register_().node());
+      case link::v1::FromNode::kProof:
+        if (name_.empty() || proved() || frame.proof().nonce() != nonce_) return false;
+        reader_ = std::thread([this] { AnswerCommands(); });
+        return true;
+      case link::v1::FromNode::kPools:
+      case link::v1::FromNode::kResult:
+        return proved();
+      case link::v1::FromNode::MESSAGE_NOT_SET:
+        return false;
+    }
+    return false;
+  }
+
+  // What the next commands are answered with. While none is under way.
+  void SetAnswer(link::v1::Result answer) { answer_ = std::move(answer); }
+
+  [[nodiscard]] bool proved() const { return reader_.joinable(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  void HangUp() {
+    stream_->WritesDone();
+    if (proved()) reader_.join();
+    for (link::v1::ToNode rest; stream_->Read(&rest);) continue;
+    Require(!stream_->Finish().ok(), "a stream ends by being cut, never well");
+  }
+
+ private:
+  void Complete(link::v1::FromNode& frame) const {
+    if (frame.has_proof() && frame.proof().nonce().empty()) {
+      frame.mutable_proof()->set_nonce(nonce_);
+    }
+    if (!frame.has_register_()) return;
+    link::v1::Register& message = *frame.mutable_register_();
+    if (message.driver().empty()) message.set_driver(kDriver);
+    if (message.protocol() == 0) message.set_protocol(link::kProtocol);
+  }
+
+  bool TakeChallenge(const std::string& name) {
+    link::v1::ToNode answer;
+    if (!stream_->Read(&answer)) return false;
+    Require(ValidateNodeId(name).ok(), "a name that is no node's is refused");
+    Require(answer.challenge().nonce().size() == 36, "a name is challenged");
+    nonce_ = answer.challenge().nonce();
+    name_ = name;
+    return true;
+  }
+
+  void AnswerCommands() {
+    for (link::v1::ToNode message; stream_->Read(&message);) {
+      Require(message.has_command(), "a node that has proved itself is told commands");
+      link::v1::FromNode frame;
+      *frame.mutable_result() = answer_;
+      frame.mutable_result()->set_id(message.command().id());
+      Write(frame);
+    }
+  }
+
+  bool Write(const link::v1::FromNode& frame) {
+    const std::lock_guard lock(writing_);  // an answer may have come before its Write returns
+    return stream_->Write(frame);
+  }
+
+  grpc::ClientContext context_;
+  const std::unique_ptr<link::v1::Link::Stub> stub_;
+  const std::unique_ptr<grpc::ClientReaderWriter<link::v1::FromNode, link::v1::ToNode>> stream_;
+  std::string name_;
+  std::string nonce_;
+  link::v1::Result answer_;
+  std::mutex writing_;
+  std::thread reader_;
+};
+
+class Controller final {
+ public:
+  Controller() {
+    calls_.SetReady();
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&hub_.service());
+    server_ = builder.BuildAndStart();
+  }
+
+  void Try(Input input) {
+    Node node(server_->InProcessChannel({}));
+    bool open = true;
+    for (int step = 0; open && step < kMaxSteps && !input.empty(); ++step) {
+      const std::uint8_t choice = input.Byte();
+      const std::string piece = input.Piece();
+      if (choice % 2 == 0) {
+        link::v1::FromNode frame;
+        open = frame.ParseFromString(piece) && node.Send(std::move(frame));
+      } else if (node.proved()) {
+        link::v1::Result answer;
+        open = answer.ParseFromString(piece);
+        node.SetAnswer(std::move(answer));
+        if (open) Call(choice / 2, node.name());
+      }
+    }
+    if (open && node.proved()) {  // all that was sent has come when a command is answered
+      node.SetAnswer({});
+      Call(0, node.name());
+      MeasureAll();
+    }
+    node.HangUp();
+  }
+
+ private:
+  void Call(int choice, const std::string& node) {
+    Require(hub_.WaitFor(node, std::chrono::system_clock::now() + std::chrono::seconds(60)),
+            "a node that has proved itself is connected");
+    const std::string id = VolumeId{.pool = "default", .node = node, .uuid = kUuid}.ToString();
+    switch (choice % 5) {
+      case 0:
+        return Check<csi::v1::ControllerGetVolumeResponse>(
+            &controller::Router::ControllerGetVolume,
+            OfVolume<csi::v1::ControllerGetVolumeRequest>(id));
+      case 1:
+        return Check<csi::v1::DeleteVolumeResponse>(&controller::Router::DeleteVolume,
+                                                    OfVolume<csi::v1::DeleteVolumeRequest>(id));
+      case 2:
+        return Expand(id);
+      case 3:
+        return Validate(id);
+      default:
+        return Create(node);
+    }
+  }
+
+  template <typename Request>
+  static Request OfVolume(const std::string& id) {
+    Request request;
+    request.set_volume_id(id);
+    return request;
+  }
+
+  void Expand(const std::string& id) {
+    auto request = OfVolume<csi::v1::ControllerExpandVolumeRequest>(id);
+    request.mutable_capacity_range()->set_required_bytes(1 << 30);
+    Check<csi::v1::ControllerExpandVolumeResponse>(&controller::Router::ControllerExpandVolume,
+                                                   request);
+  }
+
+  void Validate(const std::string& id) {
+    auto request = OfVolume<csi::v1::ValidateVolumeCapabilitiesRequest>(id);
+    request.add_volume_capabilities()->mutable_mount();
+    Check<csi::v1::ValidateVolumeCapabilitiesResponse>(
+        &controller::Router::ValidateVolumeCapabilities, request);
+  }
+
+  void Create(const std::string& node) {
+    csi::v1::CreateVolumeRequest request;
+    request.set_name("pv");
+    request.mutable_capacity_range()->set_required_bytes(1 << 20);
+    auto& capability = *request.add_volume_capabilities();
+    capability.mutable_mount();
+    capability.mutable_access_mode()->set_mode(
+        csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
+    *request.mutable_accessibility_requirements()->add_requisite() =
+        rpc::NodeTopology(kDriver, node);
+    Check<csi::v1::CreateVolumeResponse>(&controller::Router::CreateVolume, request);
+  }
+
+  void MeasureAll() {
+    for (const char* provisioning : {"thin", "thick"}) {
+      csi::v1::GetCapacityRequest request;
+      (*request.mutable_parameters())["provisioning"] = provisioning;
+      csi::v1::GetCapacityResponse response;
+      CheckStatus(router_.GetCapacity(nullptr, &request, &response));
+      Require(response.available_capacity() >= 0 && response.maximum_volume_size().value() >= 0 &&
+                  response.minimum_volume_size().value() >= 0,
+              "a capacity is not negative");
+    }
+    (void)hub_.Missing();
+  }
+
+  template <typename Response, typename Request>
+  void Check(grpc::Status (controller::Router::*method)(grpc::ServerContext*, const Request*,
+                                                        Response*),
+             const Request& request) {
+    grpc::ServerContext context;
+    Response response;
+    CheckStatus((router_.*method)(&context, &request, &response));
+  }
+
+  static void CheckStatus(const grpc::Status& status) {
+    Require(status.error_code() >= grpc::OK && status.error_code() <= grpc::UNAUTHENTICATED,
+            "a code is one of gRPC's");
+    Require(status.error_message().find("unexpected failure") == std::string::npos,
+            "no exception leaves a handler");
+    Require(status.error_message().size() <= kMaxMessageText, "a message is short");
+  }
+
+  Anybody identity_;
+  link::Hub hub_{kDriver, identity_};
+  KeyLock locks_;
+  rpc::CallRunner calls_;
+  controller::Router router_{{kDriver, hub_, locks_, calls_}};
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+}  // namespace holdfast::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  holdfast::StartLog(holdfast::LogLevel::kError);
+  google::protobuf::SetLogHandler(nullptr);  // of text that is no UTF-8, each time
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  holdfast::fuzz::Controller controller;  // a new one: it remembers nodes
+  controller.Try({data, size});
+  return 0;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read back from disk: volume records, stage records, pool markers. The first byte chooses,
+// also whether a right checksum is added: else nothing but a collision gets past it.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "os/file.h"
+#include "pool/checked_json.h"
+#include "pool/pool_marker.h"
+#include "pool/stage_store.h"
+#include "pool/volume_record.h"
+#include "scratch.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+constexpr char kVolume[] = "default:n1:6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
+
+std::string WithChecksum(const std::string& text, const std::string& boot_id) {
+  nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  if (!object.is_object()) return text;
+  object.erase("crc32");
+  if (object.contains("boot_id")) object["boot_id"] = boot_id;
+  try {
+    return pool::EncodeChecked(object, 1);
+  } catch (const nlohmann::json::exception&) {  // text that is no UTF-8 cannot be written
+    return text;
+  }
+}
+
+void FuzzVolumeRecord(const std::string& text) {
+  const auto record = pool::DecodeRecord(text);
+  if (!record.ok()) {
+    Require(absl::IsInternal(record.status()), "a damaged record is INTERNAL");
+    return;
+  }
+  Require(record->volume.capacity_bytes > 0, "a volume has a size");
+  Require(IsUuid(record->volume.id.uuid), "a volume's uuid is one");
+  const nlohmann::json read = nlohmann::json::parse(text);
+  const nlohmann::json written = nlohmann::json::parse(pool::EncodeRecord(*record));
+  for (const auto& [key, value] : written.items()) {
+    if (key == "crc32") continue;  // of all that was there
+    Require(read.at(key).dump() == value.dump(), "a record reads as it was written");
+  }
+}
+
+void WriteFile(int directory, const char* name, const std::string& text) {
+  const int file = ::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  Require(file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()),
+          "the scratch directory takes files");
+  ::close(file);
+}
+
+struct State {
+  State()
+      : directory(::open(MakeScratch().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+        stages(*pool::StageStore::Open(directory.get())) {
+    const int proc = ::open("/proc/sys/kernel/random", O_PATH);
+    boot_id = os::ReadFileAt(proc, "boot_id")->substr(0, 36);
+    ::close(proc);
+  }
+  os::UniqueFd directory;
+  pool::StageStore stages;
+  std::string boot_id;
+};
+
+void FuzzStageRecord(State& state, const std::string& text) {
+  const std::string name = std::string("stages/") + kVolume + ".json";
+  WriteFile(state.directory.get(), name.c_str(), text);
+  const auto record = state.stages.Find(kVolume);
+  if (!record.ok()) {
+    Require(absl::IsNotFound(record.status()), "a damaged stage record counts as none");
+    return;
+  }
+  Require(record->volume_id == kVolume, "a stage record is of its volume");
+  Require(state.stages.Write(*record).ok(), "what was read can be written");
+  const auto again = state.stages.Find(kVolume);
+  Require(again.ok() && again->staging_path == record->staging_path &&
+              again->mount_flags == record->mount_flags &&
+              again->publications == record->publications,
+          "a stage record reads as it was written");
+}
+
+void FuzzMarker(State& state, const std::string& text) {
+  WriteFile(state.directory.get(), pool::kPoolMarkerName, text);
+  const auto marker = pool::ReadPoolMarker(state.directory.get());
+  if (marker.ok()) Require(IsUuid(marker->pool_id), "a pool's id is a UUID");
+}
+
+}  // namespace
+}  // namespace holdfast::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace holdfast::fuzz;
+  static State state;
+  Input input(data, size);
+  const std::uint8_t choice = input.Byte();
+  const bool checksum = (choice & 1) != 0;
+  const std::string text = checksum ? WithChecksum(input.Rest(), state.boot_id) : input.Rest();
+  switch ((choice >> 1) % 3) {
+    case 0:
+      FuzzVolumeRecord(text);
+      break;
+    case 1:
+      FuzzStageRecord(state, text);
+      break;
+    default:
+      FuzzMarker(state, text);
+  }
+  return 0;
+}

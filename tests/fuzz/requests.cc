@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSI requests and the link's commands as bytes, through the real handlers, over a real file pool
+// in a directory that is thrown away. Each step of an input is a byte that chooses the RPC and a
+// piece, its request. There are no loop devices and no mounts for nobody, so a stage gets as far as
+// the attaching.
+#include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "controller/link_commands.h"
+#include "controller/service.h"
+#include "core/log.h"
+#include "core/message_text.h"
+#include "node/service.h"
+#include "pool/file_pool.h"
+#include "scratch.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+constexpr char kDriver[] = "csi.holdfast.dev";
+constexpr char kNode[] = "n1";
+constexpr int kMaxSteps = 8;
+// In an input these stand for what only the process knows.
+constexpr char kVolumeMark[] = "V";
+constexpr char kPathMark[] = "P";
+
+class Driver final {
+ public:
+  Driver() {
+    for (const char* name : {"pool", "state", "roots"}) {
+      Require(::mkdir((scratch_ + "/" + name).c_str(), 0700) == 0,
+              "the scratch directory is empty");
+    }
+    state_ = os::UniqueFd(::open((scratch_ + "/state").c_str(), O_RDONLY | O_DIRECTORY));
+    stages_ = std::make_unique<pool::StageStore>(*pool::StageStore::Open(state_.get()));
+    PoolConfig config{.name = "default", .kind = "file", .location = scratch_ + "/pool"};
+    auto opened = pool::FilePool::Open(config, kNode, state_.get());
+    Require(opened.ok() && pools_.Add(*std::move(opened)).ok(), "a pool is made");
+    Require((*pools_.Find(""))->Recover().ok(), "an empty pool recovers");
+    calls_.SetReady();
+    controller_ = std::make_unique<controller::Service>(
+        controller::Service::Environment{kDriver, kNode, pools_, *stages_, locks_, calls_});
+    node_ = std::make_unique<node::Service>(
+        node::Service::Environment{kDriver, kNode, 0, pools_, *stages_, locks_, calls_});
+  }
+
+  void Try(Input input) {
+    volume_ = MakeVolume();
+    for (int step = 0; step < kMaxSteps && !input.empty(); ++step) {
+      const std::uint8_t choice = input.Byte();
+      Step(choice, input.Piece());
+    }
+    RemoveAll();
+  }
+
+ private:
+  std::string MakeVolume() {
+    csi::v1::CreateVolumeRequest request;
+    request.set_name("pv");
+    request.mutable_capacity_range()->set_required_bytes(64 << 20);
+    auto& capability = *request.add_volume_capabilities();
+    capability.mutable_mount()->set_fs_type("ext4");
+    capability.mutable_access_mode()->set_mode(
+        csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
+    (*request.mutable_parameters())["provisioning"] = "thin";
+    csi::v1::CreateVolumeResponse response;
+    const grpc::Status made = controller_->CreateVolume(nullptr, &request, &response);
+    Require(made.ok(), "an honest volume can be made at any time");
+    return response.volume().volume_id();
+  }
+
+  void RemoveAll() {
+    for (const Volume& volume : pools_.List("", 0)) {
+      csi::v1::DeleteVolumeRequest request;
+      request.set_volume_id(volume.id.ToString());
+      csi::v1::DeleteVolumeResponse response;
+      Require(controller_->DeleteVolume(nullptr, &request, &response).ok(),
+              "every volume can be deleted");
+    }
+    for (const char* place : {"/pool/volumes", "/pool/trash", "/state/stages"}) {
+      Require(std::filesystem::is_empty(scratch_ + place), "nothing is left of deleted volumes");
+    }
+  }
+
+  template <typename Request, typename Response, typename Service>
+  void Call(Service& service,
+            grpc::Status (Service::*method)(grpc::ServerContext*, const Request*, Response*),
+            const std::string& bytes) {
+    Request request;
+    if (!request.ParseFromString(bytes)) return;
+    Substitute(request);
+    Response response;
+    Check((service.*method)(nullptr, &request, &response));
+  }
+
+  void CarryOut(const std::string& bytes) {
+    link::v1::Command command;
+    if (!command.ParseFromString(bytes)) return;
+    const auto* const request = command.GetReflection()->GetOneofFieldDescriptor(
+        command, command.GetDescriptor()->FindOneofByName("request"));
+    if (request != nullptr) {
+      Substitute(*command.GetReflection()->MutableMessage(&command, request));
+    }
+    const link::v1::Result result = controller::CarryOut(*controller_, command);
+    Check(grpc::Status(static_cast<grpc::StatusCode>(result.code()), result.message()));
+  }
+
+  // Replaces the marks in texts of the request itself.
+  void Substitute(google::protobuf::Message& request) const {
+    const auto& type = *request.GetDescriptor();
+    const auto& reflection = *request.GetReflection();
+    for (int i = 0; i < type.field_count(); ++i) {
+      const auto* const field = type.field(i);
+      if (field->cpp_type() != field->CPPTYPE_STRING || field->is_repeated()) continue;
+      const std::string value = reflection.GetString(request, field);
+      if (value == kVolumeMark) reflection.SetString(&request, field, volume_);
+      if (value.starts_with(kPathMark)) {
+        reflection.SetString(&request, field, scratch_ + "/roots/" + value.substr(1));
+      }
+    }
+  }
+
+  static void Check(const grpc::Status& status) {
+    Require(status.error_code() != grpc::UNKNOWN && status.error_code() != grpc::DATA_LOSS,
+            "codes are those that callers know");
+    Require(status.error_message().find("unexpected failure") == std::string::npos,
+            "no exception leaves a handler");
+    Require(status.ok() == status.error_message().empty(), "a failure says why");
+    Require(status.error_message().size() <= kMaxMessageText, "a message is short");
+  }
+
+  void Step(std::uint8_t choice, const std::string& bytes) {
+    controller::Service& c = *controller_;
+    node::Service& n = *node_;
+    switch (choice % 14) {
+      case 0:
+        return Call(c, &controller::Service::CreateVolume, bytes);
+      case 1:
+        return Call(c, &controller::Service::DeleteVolume, bytes);
+      case 2:
+        return Call(c, &controller::Service::ControllerExpandVolume, bytes);
+      case 3:
+        return Call(c, &controller::Service::ValidateVolumeCapabilities, bytes);
+      case 4:
+        return Call(c, &controller::Service::ListVolumes, bytes);
+      case 5:
+        return Call(c, &controller::Service::GetCapacity, bytes);
+      case 6:
+        return Call(n, &node::Service::NodeStageVolume, bytes);
+      case 7:
+        return Call(n, &node::Service::NodeUnstageVolume, bytes);
+      case 8:
+        return Call(n, &node::Service::NodePublishVolume, bytes);
+      case 9:
+        return Call(n, &node::Service::NodeUnpublishVolume, bytes);
+      case 10:
+        return Call(n, &node::Service::NodeGetVolumeStats, bytes);
+      case 11:
+        return Call(n, &node::Service::NodeExpandVolume, bytes);
+      case 12:
+        return Call(c, &controller::Service::ControllerGetVolume, bytes);
+      default:
+        return CarryOut(bytes);
+    }
+  }
+
+  const std::string scratch_ = MakeScratch();
+  os::UniqueFd state_;
+  pool::Pools pools_;
+  std::unique_ptr<pool::StageStore> stages_;
+  KeyLock locks_;
+  rpc::CallRunner calls_;
+  std::unique_ptr<controller::Service> controller_;
+  std::unique_ptr<node::Service> node_;
+  std::string volume_;
+};
+
+}  // namespace
+}  // namespace holdfast::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  holdfast::StartLog(holdfast::LogLevel::kError);
+  google::protobuf::SetLogHandler(nullptr);  // of text that is no UTF-8, each time
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static auto* const driver = new holdfast::fuzz::Driver;  // lives as long as the process
+  driver->Try({data, size});
+  return 0;
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Precompiled for the fuzzer's build: what most files of the services include.
+#pragma once
+
+#include "layers.h"
+#include "proto/csi.grpc.pb.h"
+#include "proto/link.grpc.pb.h"

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds of every configuration that the driver would start with, wherever it came from.
+#pragma once
+
+#include <algorithm>
+#include <set>
+
+#include "core/config.h"
+#include "core/volume_id.h"
+#include "input.h"
+
+namespace holdfast::fuzz {
+
+inline void RequireSound(const PoolConfig& pool) {
+  Require(ValidatePoolName(pool.name).ok(), "a pool's name is checked");
+  Require(pool.kind == "file", "a pool is of a kind that there is");
+  Require(pool.location.starts_with('/'), "a pool is at an absolute path");
+  const SpacePolicy& space = pool.space;
+  Require(space.reserve_bytes >= 0 && space.reserve_fraction >= 0 && space.reserve_fraction <= 1,
+          "a reserve is possible");
+  Require(space.overcommit >= 1 && space.watermark >= 0 && space.watermark <= 1,
+          "overcommit and watermark are possible");
+}
+
+inline void RequireSound(const Config& config) {
+  for (const PoolConfig& pool : config.pools) RequireSound(pool);
+  if (!ValidateConfig(config).ok()) return;
+  Require(SocketPath(config.endpoint).ok(), "what is valid can be served on");
+  Require(config.state_dir.starts_with('/'), "the state directory is absolute");
+  Require(config.max_volumes >= 0, "a number of volumes is not negative");
+  Require((config.link_listen.empty() && config.link_controller.empty()) ||
+              config.link_tls.starts_with('/'),
+          "the link is never without certificates");
+  Require(config.link_listen.empty() == !config.pools.empty(),
+          "there are pools, or nodes that have them");
+  std::set<std::string> names;
+  for (const PoolConfig& pool : config.pools) names.insert(pool.name);
+  Require(names.size() == config.pools.size(), "no two pools have one name");
+}
+
+}  // namespace holdfast::fuzz
