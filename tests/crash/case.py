@@ -43,8 +43,8 @@ class Case:
 
 
 def host_filesystem(case):
-    """That of the pool's disk. On btrfs alone what a pod syncs does not make durable what happened
-    before: there an earlier change that was not made durable itself is lost in a later power cut."""
+    """That of the pool's disk. Only btrfs may keep what a pod syncs without what happened before: there
+    a later power cut could take an earlier change that was not made durable itself."""
     return "btrfs" if case.then == "power" else "ext4"
 
 
