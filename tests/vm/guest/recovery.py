@@ -14,15 +14,18 @@ GROWTH = 64 * MIB
 
 
 def check(run_dir):
-    """The phase `check` of every power-cut scenario; leaves an empty pool."""
+    """The phase `check` of every power-cut scenario; leaves an empty pool.
+
+    The power may be cut here, too: each of its steps is told to the ledger.
+    """
     driver, promised = recover(run_dir, ledger.read(run_dir))
     for promise in list(promised.volumes.values()):
         assert_kept(driver, promised, promise)
         if promise.volume.name in promised.volumes:
             assert_can_grow(driver, promise)
-            driver.unstage(promise.volume)
+            workload.unstage(driver, promise.volume)
             promise.volume.staging_path.rmdir()  # as kubelet does: nothing may be left in it
-            driver.delete(promise.volume.id)
+            workload.delete(driver, promise.volume)
             driver.delete(promise.volume.id)
     assert not driver.list(), f"volumes left after deleting all: {driver.list()}"
     leftovers.Baseline(POOL, *promised.baseline).assert_restored()
@@ -116,8 +119,8 @@ def assert_files(promise):
 def assert_can_grow(driver, promise):
     volume = promise.volume
     before = leftovers.filesystem_size(volume.staging_path)
-    size = driver.expand(volume, volume.size + GROWTH)
-    driver.expand_filesystem(volume, size)
+    workload.expand(driver, volume, volume.size + GROWTH)
+    workload.expand_filesystem(driver, volume)
     grown = leftovers.filesystem_size(volume.staging_path) - before
     assert grown > 0.8 * GROWTH, f"{volume.name} grew by {grown} instead of {GROWTH}"
     assert_files(promise)
