@@ -67,6 +67,7 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
   // The default pool first, whatever its name.
   const auto first = pools.Find("");
   const auto add = [&](pool::Pool& pool) {
+    if (pool.info().node.empty()) return;  // no node's own: the controller has it too
     link::v1::Pool& described = *measured.add_pools();
     described.set_id(pool.info().id);
     described.set_name(pool.info().name);
@@ -89,10 +90,15 @@ link::v1::Register DescribeNode(const std::string& driver_name, const std::strin
   description.set_node(node_id);
   description.set_version(kVersion);
   *description.mutable_pools() = MeasurePools(pools);
-  for (const Volume& volume : pools.List("", 0)) {
-    link::v1::Volume& known = *description.add_volumes();
-    known.set_id(volume.id.ToString());
-    known.set_name(volume.name);
+  for (pool::Pool* const pool : pools.all()) {
+    if (pool->info().node.empty()) continue;
+    // From memory, as all pools of a node: it does not fail.
+    const std::vector<Volume> volumes = pool->List("", 0).value_or(std::vector<Volume>());
+    for (const Volume& volume : volumes) {
+      link::v1::Volume& known = *description.add_volumes();
+      known.set_id(volume.id.ToString());
+      known.set_name(volume.name);
+    }
   }
   return description;
 }

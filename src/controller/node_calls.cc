@@ -17,6 +17,10 @@ absl::StatusOr<link::v1::Result> NodeCalls::AskOwner(const std::string& volume_i
                                                      link::Deadline deadline) {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
   if (!id) return NotFound("there is no volume '{}'", volume_id);
+  if (id->node.empty()) {
+    return Unavailable("volume '{}' belongs to pool '{}', which is not configured here", volume_id,
+                       id->pool);
+  }
   return Ask(id->node, std::move(command), deadline);
 }
 

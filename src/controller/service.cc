@@ -38,7 +38,8 @@ std::string Objection(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
                              csi::v1::CreateVolumeResponse& response) {
   ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools));
-  if (request.has_accessibility_requirements()) {
+  // What every node reaches is where it is wanted.
+  if (request.has_accessibility_requirements() && !create.pool->info().node.empty()) {
     RETURN_IF_ERROR(CheckTopology(request.accessibility_requirements()));
   }
   const VolumeId id = create.pool->IdOf(create.spec.name);
@@ -102,8 +103,8 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
   }
   const auto limit = static_cast<std::size_t>(request.max_entries());
   // One more than asked for tells whether there is a next page.
-  std::vector<Volume> volumes =
-      env_.pools.List(request.starting_token(), limit == 0 ? 0 : limit + 1);
+  ASSIGN_OR_RETURN(std::vector<Volume> volumes,
+                   env_.pools.List(request.starting_token(), limit == 0 ? 0 : limit + 1));
   if (limit != 0 && volumes.size() > limit) {
     volumes.pop_back();
     response.set_next_token(volumes.back().id.ToString());
@@ -122,7 +123,7 @@ absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
   ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
   ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
   if (!question.possible) return absl::OkStatus();
-  if (request.has_accessible_topology() &&
+  if (request.has_accessible_topology() && !pool->info().node.empty() &&
       !rpc::Matches(request.accessible_topology(),
                     rpc::NodeTopology(env_.driver_name, env_.node_id))) {
     return absl::OkStatus();  // no capacity there
@@ -197,7 +198,9 @@ csi::v1::Volume Service::Describe(const Volume& volume) const {
   csi::v1::Volume described;
   described.set_volume_id(volume.id.ToString());
   described.set_capacity_bytes(volume.capacity_bytes);
-  *described.add_accessible_topology() = rpc::NodeTopology(env_.driver_name, volume.id.node);
+  if (!volume.id.node.empty()) {
+    *described.add_accessible_topology() = rpc::NodeTopology(env_.driver_name, volume.id.node);
+  }
   return described;
 }
 

@@ -32,9 +32,8 @@ std::optional<VolumeId> VolumeId::Parse(std::string_view text) {
   VolumeId id{.pool = std::string(text.substr(0, first)),
               .node = std::string(text.substr(first + 1, last - first - 1)),
               .uuid = std::string(text.substr(last + 1))};
-  if (!ValidatePoolName(id.pool).ok() || !ValidateNodeId(id.node).ok() || !IsUuid(id.uuid)) {
-    return std::nullopt;
-  }
+  const bool has_node = id.node.empty() || ValidateNodeId(id.node).ok();
+  if (!ValidatePoolName(id.pool).ok() || !has_node || !IsUuid(id.uuid)) return std::nullopt;
   return id;
 }
 

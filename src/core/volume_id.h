@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The volume id that the CO stores for ever: it names the pool and the node that own the bytes, so
-// that no look-up table exists that could be lost.
+// The volume id that the CO stores for ever: it names the pool that owns the bytes, and the node if
+// one does, so that no look-up table exists that could be lost.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace holdfast {
 // "<pool>:<node>:<uuid>", at most 128 bytes (the CSI limit for strings).
 struct VolumeId {
   std::string pool;  // name of the pool as configured
-  std::string node;  // node that holds the bytes
+  std::string node;  // node that holds the bytes; empty: every node reaches them
   std::string uuid;  // lower-case UUID, unique in its pool, derived from the CO's name
 
   [[nodiscard]] std::string ToString() const;

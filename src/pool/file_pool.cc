@@ -47,7 +47,8 @@ absl::StatusOr<Volume> FilePool::Get(const VolumeId& id) {
   return WithPool(record.volume);
 }
 
-std::vector<Volume> FilePool::List(const std::string& after_uuid, std::size_t limit) {
+absl::StatusOr<std::vector<Volume>> FilePool::List(const std::string& after_uuid,
+                                                   std::size_t limit) {
   std::vector<Volume> volumes = records_.List(after_uuid, limit);
   for (Volume& volume : volumes) volume = WithPool(std::move(volume));
   return volumes;

@@ -32,7 +32,8 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
-  [[nodiscard]] std::vector<Volume> List(const std::string& after_uuid, std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
+                                                         std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;

@@ -7,6 +7,7 @@
 #include "os/file.h"
 #include "os/loop_by_path.h"
 #include "pool/file_pool.h"
+#include "pool/format_state.h"
 #include "pool/image_file.h"
 
 namespace holdfast::pool {
@@ -135,34 +136,21 @@ absl::Status FilePool::DetachUnreachable(const std::string& uuid) {
 absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
-  if (record.volume.state != VolumeState::kReady &&
-      record.volume.state != VolumeState::kFormatting) {
-    return FailedPrecondition("volume '{}' is {}: it is never formatted again", id.ToString(),
-                              ToString(record.volume.state));
-  }
-  record.volume.state = VolumeState::kFormatting;
-  record.volume.filesystem_uuid = filesystem_uuid;
+  RETURN_IF_ERROR(EnterFormatting(record, filesystem_uuid));
   return records_.Write(pool.volumes, record);
 }
 
 absl::Status FilePool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
-  if (record.volume.state != VolumeState::kFormatting) {
-    return FailedPrecondition("volume '{}' is {}, not formatting", id.ToString(),
-                              ToString(record.volume.state));
-  }
-  record.volume.state = VolumeState::kFormatted;
+  RETURN_IF_ERROR(LeaveFormatting(record));
   return records_.Write(pool.volumes, record);
 }
 
 absl::Status FilePool::BlankAgain(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const VolumeRecord record, ReadRecord(pool, id));
-  if (record.volume.state != VolumeState::kFormatting) {
-    return FailedPrecondition("volume '{}' is {}: its bytes are not to be touched", id.ToString(),
-                              ToString(record.volume.state));
-  }
+  RETURN_IF_ERROR(RequireBlankable(record));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
   RETURN_IF_ERROR(DetachImage(image.get(), id.uuid));
   return BlankImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);

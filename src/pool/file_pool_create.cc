@@ -4,35 +4,13 @@
 // What a kill leaves after each step, and who cleans up (Settle, or a repeated call):
 //   an empty volume directory, or a record "allocating" with or without an image: removed, because
 //   the CO was never told of the volume; a record "ready": the volume, found again by its name.
-#include "core/clock.h"
 #include "core/log.h"
 #include "os/file.h"
 #include "pool/file_pool.h"
 #include "pool/image_file.h"
+#include "pool/volume_match.h"
 
 namespace holdfast::pool {
-namespace {
-
-absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
-  const auto differs = [&](std::string_view what) {
-    return AlreadyExists("a volume named '{}' exists with another {}", spec.name, what);
-  };
-  // Two names with one UUID would need a SHA-1 collision; the record settles it.
-  if (volume.name != spec.name) return differs("name");
-  if (volume.capacity_bytes < spec.required_bytes ||
-      (spec.limit_bytes != 0 && volume.capacity_bytes > spec.limit_bytes)) {
-    return differs(fmt::format("capacity ({} bytes)", volume.capacity_bytes));
-  }
-  if (volume.provisioning != spec.provisioning) return differs("provisioning");
-  if (volume.access_type != spec.access_type) return differs("access type");
-  if (volume.filesystem != spec.filesystem) return differs("filesystem");
-  if (volume.mkfs_options != spec.mkfs_options || volume.parameters != spec.parameters) {
-    return differs("set of parameters");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
@@ -61,21 +39,7 @@ absl::StatusOr<Volume> FilePool::CreateNew(const VerifiedPool& pool, const Volum
                                            const std::string& uuid, Bytes capacity) {
   ASSIGN_OR_RETURN(Ledger::Grant grant, ledger_.Reserve(uuid, spec.provisioning, capacity,
                                                         RoomMeter(pool), AllocationMeter(pool)));
-  VolumeRecord record{
-      .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
-                 .name = spec.name,
-                 .capacity_bytes = capacity,
-                 .provisioning = spec.provisioning,
-                 .access_type = spec.access_type,
-                 .state = VolumeState::kAllocating,
-                 .filesystem = spec.filesystem,
-                 .filesystem_uuid = "",
-                 .mkfs_options = spec.mkfs_options,
-                 .parameters = spec.parameters,
-                 .created_at = NowRfc3339()},
-      .grow_to_bytes = 0,
-      .sector_size = direct_io_.sector_size,
-  };
+  VolumeRecord record = NewRecord(spec, uuid, capacity, direct_io_.sector_size);
   if (const absl::Status filled = FillNewVolume(pool, record); !filled.ok()) {
     const absl::Status removed = FinishDeletion(pool, uuid);
     if (removed.ok()) return filled;

@@ -15,9 +15,9 @@ namespace holdfast::pool {
 struct PoolInfo {
   std::string id;  // of the storage, for ever: another one means other volumes
   std::string name;
-  std::string kind;                // "file"
-  std::string location;            // directory, for people
-  std::string node;                // the node that holds the bytes
+  std::string kind;                // "file", "rbd"
+  std::string location;            // directory or Ceph pool, for people
+  std::string node;                // that holds the bytes; empty: every node reaches them
   std::string default_filesystem;  // when a request names none
 };
 
@@ -39,6 +39,9 @@ struct PoolUsage {
 //   NOT_FOUND            the pool owns no such volume (calls that take a VolumeId)
 //   FAILED_PRECONDITION  the pool is not the one it should be (disk not mounted, wrong disk)
 //   INTERNAL             a system call failed, or a record is damaged; nothing was guessed
+//   UNAVAILABLE          what carries the pool does not answer; a repetition finds out what was
+//                        done (pools that are reached over a network)
+//   ABORTED              another process changes the volume (the same pools)
 class Pool {
  public:
   virtual ~Pool() = default;
@@ -75,9 +78,10 @@ class Pool {
 
   [[nodiscard]] virtual absl::StatusOr<Volume> Get(const VolumeId& id) = 0;
 
-  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. From memory.
-  [[nodiscard]] virtual std::vector<Volume> List(const std::string& after_uuid,
-                                                 std::size_t limit) = 0;
+  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. File pools
+  // answer from memory; where the records are elsewhere, it fails rather than leave one out.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
+                                                                 std::size_t limit) = 0;
 
   // Makes the volume at least `required` and at most `limit` (0: none) bytes large and lets an
   // attached device see it. Never shrinks: a larger volume is returned as it is.
@@ -85,7 +89,7 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                                     Bytes limit) = 0;
 
-  // What could still be created. From memory and one statvfs.
+  // What could still be created. Cheap: from memory and one question to what carries the pool.
   [[nodiscard]] virtual absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) = 0;
   [[nodiscard]] virtual absl::StatusOr<PoolUsage> Usage() = 0;
 

@@ -33,6 +33,10 @@ absl::StatusOr<Pools::Located> Pools::Locate(const std::string& volume_id) const
                               volume_id, id->pool);
   }
   Pool* const pool = found->second.get();
+  if (pool->info().node.empty() != id->node.empty()) {
+    return NotFound("there is no volume '{}': pool '{}' never made such an id", volume_id,
+                    id->pool);
+  }
   if (pool->info().node != id->node) {
     return FailedPrecondition("volume '{}' is on node '{}', this is node '{}'", volume_id, id->node,
                               pool->info().node);
@@ -40,13 +44,14 @@ absl::StatusOr<Pools::Located> Pools::Locate(const std::string& volume_id) const
   return Located{.id = *std::move(id), .pool = pool};
 }
 
-std::vector<Volume> Pools::List(const std::string& after, std::size_t limit) const {
+absl::StatusOr<std::vector<Volume>> Pools::List(const std::string& after, std::size_t limit) const {
   const VolumeId last = VolumeId::Parse(after).value_or(VolumeId{});
   std::vector<Volume> volumes;
   for (auto entry = pools_.lower_bound(last.pool); entry != pools_.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
     const std::string start = entry->first == last.pool ? last.uuid : "";
-    std::vector<Volume> part = entry->second->List(start, limit == 0 ? 0 : limit - volumes.size());
+    ASSIGN_OR_RETURN(std::vector<Volume> part,
+                     entry->second->List(start, limit == 0 ? 0 : limit - volumes.size()));
     std::move(part.begin(), part.end(), std::back_inserter(volumes));
   }
   return volumes;

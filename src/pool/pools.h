@@ -32,8 +32,9 @@ class Pools final {
   [[nodiscard]] absl::StatusOr<Located> Locate(const std::string& volume_id) const;
 
   // Up to `limit` (0: all) volumes of all pools after the volume id `after` (empty: from the
-  // start), by id, so that pages stay stable while volumes come and go.
-  [[nodiscard]] std::vector<Volume> List(const std::string& after, std::size_t limit) const;
+  // start), by id, so that pages stay stable while volumes come and go. Errors as Pool::List.
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after,
+                                                         std::size_t limit) const;
 
   [[nodiscard]] std::vector<Pool*> all() const;  // by name
 

@@ -55,6 +55,7 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   ASSIGN_OR_RETURN(volume.capacity_bytes, WholeNumber(object, "capacity_bytes"));
   ASSIGN_OR_RETURN(record.grow_to_bytes, WholeNumber(object, "grow_to_bytes"));
   ASSIGN_OR_RETURN(record.sector_size, SectorSize(object));
+    record.image_id = object.value("image_id", "");
   object.at("filesystem").get_to(volume.filesystem);
   object.at("filesystem_uuid").get_to(volume.filesystem_uuid);
   object.at("mkfs_options").get_to(volume.mkfs_options);
@@ -86,23 +87,23 @@ bool IsUsable(VolumeState state) {
 
 std::string EncodeRecord(const VolumeRecord& record) {
   const Volume& volume = record.volume;
-  return EncodeChecked(
-      json{
-          {"uuid", volume.id.uuid},
-          {"name", volume.name},
-          {"state", ToString(volume.state)},
-          {"capacity_bytes", volume.capacity_bytes},
-          {"grow_to_bytes", record.grow_to_bytes},
-          {"provisioning", ToString(volume.provisioning)},
-          {"access_type", ToString(volume.access_type)},
-          {"sector_size", record.sector_size},
-          {"filesystem", volume.filesystem},
-          {"filesystem_uuid", volume.filesystem_uuid},
-          {"mkfs_options", volume.mkfs_options},
-          {"parameters", volume.parameters},
-          {"created_at", volume.created_at},
-      },
-      kSchemaVersion);
+  json object{
+      {"uuid", volume.id.uuid},
+      {"name", volume.name},
+      {"state", ToString(volume.state)},
+      {"capacity_bytes", volume.capacity_bytes},
+      {"grow_to_bytes", record.grow_to_bytes},
+      {"provisioning", ToString(volume.provisioning)},
+      {"access_type", ToString(volume.access_type)},
+      {"sector_size", record.sector_size},
+      {"filesystem", volume.filesystem},
+      {"filesystem_uuid", volume.filesystem_uuid},
+      {"mkfs_options", volume.mkfs_options},
+      {"parameters", volume.parameters},
+      {"created_at", volume.created_at},
+  };
+  if (!record.image_id.empty()) object["image_id"] = record.image_id;
+  return EncodeChecked(std::move(object), kSchemaVersion);
 }
 
 absl::StatusOr<VolumeRecord> DecodeRecord(std::string_view text) {

@@ -66,7 +66,8 @@ grpc::Status AdminService::ListPools(grpc::ServerContext*, const admin::v1::List
 grpc::Status AdminService::ListVolumes(grpc::ServerContext*, const admin::v1::ListVolumesRequest*,
                                        admin::v1::ListVolumesResponse* response) {
   return calls_.Run({"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
-    for (const Volume& volume : pools_.List("", 0)) {
+    ASSIGN_OR_RETURN(const std::vector<Volume> volumes, pools_.List("", 0));
+    for (const Volume& volume : volumes) {
       ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volume.id.pool));
       Describe(*pool, volume, stages_, *response->add_volumes());
     }

@@ -195,7 +195,7 @@ TEST_CASE_METHOD(Fixture, "a device that somebody holds open ends its deletion w
     CHECK_FAILS(pool->Delete(volume.id), kUnavailable, "");
     CHECK(ReadRecord(volume.id).volume.state == VolumeState::kDeleting);
     CHECK_FAILS(pool->Get(volume.id), kNotFound, "");
-    CHECK(pool->List("", 0).empty());
+    CHECK(pool->List("", 0).value().empty());
   }
   REQUIRE_OK(pool->Delete(volume.id));
   CHECK_FALSE(stdfs::exists(PathOf(volume.id)));

@@ -63,7 +63,7 @@ TEST_CASE_METHOD(Fixture, "a creation that the CO was never told of is removed")
   CHECK_FALSE(stdfs::exists(PathOf(half)));
   CHECK_FALSE(stdfs::exists(TrashOf(half)));
   CHECK_FAILS(pool->Get(half), kNotFound, "");
-  CHECK(pool->List("", 0).size() == 1);
+  CHECK(pool->List("", 0).value().size() == 1);
   CHECK(Promised() == kMiB);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(Fixture, "a damaged record keeps its volume, and the others fro
   CHECK_FAILS(pool->Create(BlockSpec("half")), kInternal, "damaged");
   CHECK_FAILS(pool->Delete(half), kInternal, "damaged");
   CHECK(stdfs::file_size(ImageOf(half)) == kMiB);
-  REQUIRE(pool->List("", 0).size() == 1);
+  REQUIRE(pool->List("", 0).value().size() == 1);
   REQUIRE_OK(pool->Delete(Create(BlockSpec("third")).id));
 }
 
@@ -212,7 +212,7 @@ TEST_CASE_METHOD(Fixture, "names that are no volumes are left alone") {
   Restart();
   CHECK(ReadFile(pool_path() + "/volumes/notes.txt") == "mine");
   CHECK(stdfs::exists(pool_path() + "/volumes/backup"));
-  CHECK(pool->List("", 0).size() == 1);
+  CHECK(pool->List("", 0).value().size() == 1);
 }
 
 }  // namespace

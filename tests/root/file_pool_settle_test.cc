@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Fixture, "a volume that is put back while the pool serves is li
   WriteFile(ImageOf(half), image);
   CHECK(Found() == "unlisted-volume true ");
   CHECK(test::Value(pool->Settle(half)));
-  CHECK(pool->List("", 0).size() == 1);
+  CHECK(pool->List("", 0).value().size() == 1);
   CHECK(Promised() == kMiB);
   CHECK(Found().empty());
 }

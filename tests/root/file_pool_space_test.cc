@@ -195,7 +195,8 @@ TEST_CASE("many creations at once get no more than there is, and each its own in
   const PoolUsage usage = test::Value(pool.Usage());
   CHECK(usage.thick_promised == made * kSize);
   CHECK(usage.free >= usage.reserve);
-  for (const Volume& volume : pool.List("", 0)) CHECK_FALSE(pool.Condition(volume).abnormal);
+  const std::vector<Volume> all = pool.List("", 0).value();
+  for (const Volume& volume : all) CHECK_FALSE(pool.Condition(volume).abnormal);
 }
 
 }  // namespace

@@ -30,11 +30,11 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume is made, found, listed and deleted")
   CHECK(volume.state == VolumeState::kReady);
   CHECK(volume.capacity_bytes == 32 * kMiB);
   CHECK(test::Value(pool->Get(volume.id)).created_at == volume.created_at);
-  REQUIRE(pool->List("", 0).size() == 1);
-  CHECK(pool->List("", 0)[0].id == volume.id);
+  REQUIRE(pool->List("", 0).value().size() == 1);
+  CHECK(pool->List("", 0).value()[0].id == volume.id);
   REQUIRE_OK(pool->Delete(volume.id));
   CHECK_FAILS(pool->Get(volume.id), kNotFound, "");
-  CHECK(pool->List("", 0).empty());
+  CHECK(pool->List("", 0).value().empty());
   CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
   CHECK(stdfs::is_empty(pool_path() + "/trash"));
 }
@@ -49,7 +49,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume survives the process") {
   CHECK(again.name == volume.name);
   CHECK(again.mkfs_options == spec.mkfs_options);
   CHECK(again.parameters == spec.parameters);
-  REQUIRE(pool->List("", 0).size() == 1);
+  REQUIRE(pool->List("", 0).value().size() == 1);
   CHECK(Create(spec).id == volume.id);
 }
 
@@ -65,7 +65,8 @@ TEST_CASE_METHOD(FilePoolFixture, "what a name says never reaches a path") {
     ++directories;
   }
   CHECK(directories == 5);
-  for (const Volume& volume : pool->List("", 0)) REQUIRE_OK(pool->Delete(volume.id));
+  const std::vector<Volume> all = pool->List("", 0).value();
+  for (const Volume& volume : all) REQUIRE_OK(pool->Delete(volume.id));
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "files and directories of a volume are the owner's alone") {
@@ -84,7 +85,7 @@ TEST_CASE_METHOD(FilePoolFixture, "creating twice is creating once") {
   const Volume second = Create(spec);
   CHECK(second.id == first.id);
   CHECK(second.created_at == first.created_at);
-  CHECK(pool->List("", 0).size() == 1);
+  CHECK(pool->List("", 0).value().size() == 1);
   CHECK(test::Value(pool->Usage()).thick_promised == 2 * kMiB);
 }
 

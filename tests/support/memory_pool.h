@@ -60,7 +60,8 @@ class MemoryPool final : public pool::Pool {
     return found->second;
   }
 
-  std::vector<Volume> List(const std::string& after_uuid, std::size_t limit) override {
+  absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
+                                           std::size_t limit) override {
     std::vector<Volume> page;
     for (auto entry = volumes_.upper_bound(after_uuid); entry != volumes_.end(); ++entry) {
       if (limit != 0 && page.size() == limit) break;

@@ -64,17 +64,28 @@ TEST_CASE_METHOD(TwoPools, "no volume, and not to be known here, are two answers
               "on node 'n2', this is node 'n1'");
 }
 
+TEST_CASE("a volume that every node reaches is found on each of them") {
+  Pools pools;
+  REQUIRE_OK(pools.Add(std::make_unique<MemoryPool>("shared", "")));
+  REQUIRE_OK(pools.Add(std::make_unique<MemoryPool>("local", "n1")));
+  CHECK(test::Value(pools.Locate(VolumeId{"shared", "", kUuid}.ToString())).id.node.empty());
+  // Ids that the pools cannot have made.
+  CHECK_FAILS(pools.Locate(VolumeId{"shared", "n1", kUuid}.ToString()), kNotFound, "never made");
+  CHECK_FAILS(pools.Locate(VolumeId{"local", "", kUuid}.ToString()), kNotFound, "never made");
+}
+
 TEST_CASE_METHOD(TwoPools, "pages of any size add up to every volume, each once") {
   std::set<std::string> made;
   for (int i = 0; i < 7; ++i) {
     made.insert(Create(pools, "fast", "f" + std::to_string(i)));
     if (i < 4) made.insert(Create(pools, "bulk", "b" + std::to_string(i)));
   }
-  CHECK(pools.List("", 0).size() == made.size());
+  CHECK(test::Value(pools.List("", 0)).size() == made.size());
   for (std::size_t size = 1; size <= made.size() + 1; ++size) {
     std::vector<std::string> seen;
     std::string after;
-    for (auto page = pools.List("", size); !page.empty(); page = pools.List(after, size)) {
+    for (auto page = test::Value(pools.List("", size)); !page.empty();
+         page = test::Value(pools.List(after, size))) {
       REQUIRE(page.size() <= size);
       for (const Volume& volume : page) seen.push_back(volume.id.ToString());
       after = seen.back();
@@ -87,24 +98,24 @@ TEST_CASE_METHOD(TwoPools, "pages of any size add up to every volume, each once"
 
 TEST_CASE_METHOD(TwoPools, "pages stay stable while volumes come and go") {
   for (int i = 0; i < 6; ++i) Create(pools, i % 2 == 0 ? "fast" : "bulk", std::to_string(i));
-  const auto all = pools.List("", 0);
-  const auto first = pools.List("", 3);
+  const auto all = test::Value(pools.List("", 0));
+  const auto first = test::Value(pools.List("", 3));
   REQUIRE(first.size() == 3);
   // The volume that the token names goes, and so does one that was seen.
   for (const Volume& volume : {first[2], first[0]}) {
     REQUIRE_OK(test::Value(pools.Find(volume.id.pool))->Delete(volume.id));
   }
-  const auto rest = pools.List(first[2].id.ToString(), 0);
+  const auto rest = test::Value(pools.List(first[2].id.ToString(), 0));
   REQUIRE(rest.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(rest[i].id == all[3 + i].id);
 }
 
 TEST_CASE_METHOD(TwoPools, "a page after a pool that has gone goes on with the next") {
   const std::string id = Create(pools, "fast", "x");
-  const auto volumes = pools.List(VolumeId{"carbon", "n1", kUuid}.ToString(), 0);
+  const auto volumes = test::Value(pools.List(VolumeId{"carbon", "n1", kUuid}.ToString(), 0));
   REQUIRE(volumes.size() == 1);
   CHECK(volumes[0].id.ToString() == id);
-  CHECK(pools.List(VolumeId{"zinc", "n1", kUuid}.ToString(), 0).empty());
+  CHECK(test::Value(pools.List(VolumeId{"zinc", "n1", kUuid}.ToString(), 0)).empty());
 }
 
 }  // namespace

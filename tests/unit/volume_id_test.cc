@@ -23,6 +23,12 @@ TEST_CASE("a volume id is read back as it was written") {
   CHECK(*parsed == id);
 }
 
+TEST_CASE("a volume that every node reaches names none") {
+  const VolumeId id{.pool = "ceph", .node = "", .uuid = kUuid};
+  CHECK(id.ToString() == "ceph::" + kUuid);
+  CHECK(VolumeId::Parse(id.ToString()) == id);
+}
+
 TEST_CASE("text that ToString cannot have made is no volume id") {
   const auto text = GENERATE(values<std::string>({
       "",
@@ -30,7 +36,7 @@ TEST_CASE("text that ToString cannot have made is no volume id") {
       "::",
       "volume",
       "pool:" + kUuid,
-      "pool::" + kUuid,
+      "::" + kUuid,
       ":node:" + kUuid,
       "pool:node:",
       "pool:node:extra:" + kUuid,

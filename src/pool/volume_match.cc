@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/volume_match.h"
+
+#include "core/clock.h"
+
+namespace holdfast::pool {
+
+absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
+  const auto differs = [&](std::string_view what) {
+    return AlreadyExists("a volume named '{}' exists with another {}", spec.name, what);
+  };
+  // Two names with one UUID would need a SHA-1 collision; the record settles it.
+  if (volume.name != spec.name) return differs("name");
+  if (volume.capacity_bytes < spec.required_bytes ||
+      (spec.limit_bytes != 0 && volume.capacity_bytes > spec.limit_bytes)) {
+    return differs(fmt::format("capacity ({} bytes)", volume.capacity_bytes));
+  }
+  if (volume.provisioning != spec.provisioning) return differs("provisioning");
+  if (volume.access_type != spec.access_type) return differs("access type");
+  if (volume.filesystem != spec.filesystem) return differs("filesystem");
+  if (volume.mkfs_options != spec.mkfs_options || volume.parameters != spec.parameters) {
+    return differs("set of parameters");
+  }
+  return absl::OkStatus();
+}
+
+VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes capacity,
+                       std::uint32_t sector_size) {
+  return VolumeRecord{
+      .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
+                 .name = spec.name,
+                 .capacity_bytes = capacity,
+                 .provisioning = spec.provisioning,
+                 .access_type = spec.access_type,
+                 .state = VolumeState::kAllocating,
+                 .filesystem = spec.filesystem,
+                 .filesystem_uuid = "",
+                 .mkfs_options = spec.mkfs_options,
+                 .parameters = spec.parameters,
+                 .created_at = NowRfc3339()},
+      .grow_to_bytes = 0,
+      .sector_size = sector_size,
+      .image_id = "",
+  };
+}
+
+}  // namespace holdfast::pool
