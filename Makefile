@@ -17,7 +17,7 @@ help: ## list the targets
 	  awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 deps: ## install the Debian packages for building and testing
-	scripts/install-deps build test lint fuzz
+	scripts/install-deps build test lint fuzz ceph
 
 build: ## build the binary at build/release/holdfast
 	@scripts/install-deps build
@@ -28,7 +28,7 @@ demo: build ## watch a volume's whole life on real loop devices and mounts
 	$(BINARY) demo
 
 test: ## everything that this machine can run, with a summary
-	@scripts/install-deps build test lint fuzz
+	@scripts/install-deps build test lint fuzz ceph
 	scripts/test all
 
 test-crash: build ## every fault at every changing system call; docs/reliability.md says how long it takes

@@ -14,6 +14,7 @@
 #include "cli/host_checks.h"
 #include "cli/leftover_checks.h"
 #include "cli/pool_checks.h"
+#include "cli/rbd_checks.h"
 #include "cli/terminal.h"
 #include "core/config.h"
 #include "fs/filesystem.h"
@@ -79,7 +80,9 @@ std::vector<Finding> Examine(const Config& config) {
   for (const std::string& filesystem : fs::SupportedFilesystems()) {
     add(CheckFilesystem(filesystem, needed.contains(filesystem), release));
   }
-  for (const PoolConfig& pool : config.pools) add(CheckPool(pool, config.state_dir));
+  for (const PoolConfig& pool : config.pools) {
+    add(pool.kind == "rbd" ? CheckRbdPool(pool) : CheckPool(pool, config.state_dir));
+  }
   add({CheckKubeletPropagation(), CheckEndpoint(config.endpoint)});
   add(CheckLeftovers(config.endpoint));
   return findings;
@@ -155,8 +158,7 @@ void AddDoctorCommand(CLI::App& app, Action& run) {
       *app.add_subcommand("doctor", "Check this host: what is missing, why it matters, the remedy");
   doctor.footer(kFooter);
   doctor.add_option("--config", flags->config_path, "The YAML file that `holdfast serve` gets");
-  doctor.add_option("--pool", flags->pools, "Check this pool: NAME=file:DIRECTORY[,key=value...]")
-      ->take_all();
+  doctor.add_option("--pool", flags->pools, "Check this pool, written as for serve")->take_all();
   doctor
       .add_option("--endpoint", flags->endpoint,
                   "Unix socket to look at (default unix:///run/holdfast/csi.sock)")

@@ -18,6 +18,8 @@ constexpr char kFooter[] =
 Pool keys: fs=ext4|ext3|xfs|btrfs (filesystem when a request names none; ext4),
 reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes promised
 per byte of room; 1), watermark=90% (no thin promises above this use; 90%).
+A Ceph pool: --pool=NAME=rbd:CEPHPOOL[/NAMESPACE],monitors=HOST:PORT;HOST:PORT,user=USER,
+keyring=FILE; or conf=FILE instead of monitors=, dataPool= for erasure-coded data, fs= as above.
 A YAML file given by --config has the same settings; flags win over it.)";
 
 int Run(const ServeFlags& flags) {

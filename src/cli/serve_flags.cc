@@ -26,7 +26,8 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
                    "Directory for Holdfast's own state (default /var/lib/holdfast)");
   serve
       .add_option("--pool", flags.pools,
-                  "NAME=file:DIRECTORY[,key=value...]; repeatable, the first is the default pool")
+                  "NAME=file:DIRECTORY or NAME=rbd:CEPHPOOL[/NAMESPACE], then [,key=value...]; "
+                  "repeatable, the first is the default pool")
       ->take_all();
   serve.add_option(
       "--accept-moved-pool", flags.moved_pools,
@@ -38,7 +39,7 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
                    "kubelet's plugins_registry: the node registers itself there, without "
                    "node-driver-registrar");
   serve.add_option("--link-listen", flags.link_listen,
-                   "HOST:PORT on which a controller takes nodes; it has no pools then");
+                   "HOST:PORT on which a controller takes nodes; it has only rbd pools then");
   serve.add_option("--link-controller", flags.link_controller,
                    "HOST:PORT of the controller that a node dials");
   serve.add_option("--link-tls", flags.link_tls,

@@ -19,6 +19,17 @@ link::Deadline DeadlineOf(const grpc::ServerContext& context) {
 
 }  // namespace
 
+bool Router::IsOwn(const std::string& volume_id) const {
+  const auto located = env_.own_pools.Locate(volume_id);
+  return located.ok();
+}
+
+bool Router::NamesOwnPool(const google::protobuf::Map<std::string, std::string>& parameters) const {
+  const auto name = parameters.find("pool");
+  return name != parameters.end() && !name->second.empty() &&
+         env_.own_pools.Find(name->second).ok();
+}
+
 absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
@@ -31,7 +42,8 @@ absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::D
   return absl::OkStatus();
 }
 
-// A token is "<node>|<that node's token>": node after node, each by its own pages.
+// A token is "<node>|<that node's token>": node after node, each by its own pages. The controller's
+// own volumes come first, under the empty name.
 absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                           csi::v1::ListVolumesResponse& response) {
   if (request.max_entries() < 0) return InvalidArgument("max_entries is negative");
@@ -50,6 +62,15 @@ absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Dead
                        missing.front());
   }
   const std::string first = token.substr(0, token.empty() ? 0 : bar);
+  if (first.empty() && !env_.own_pools.all().empty()) {
+    csi::v1::ListVolumesRequest own = request;
+    own.set_starting_token(token.empty() ? "" : token.substr(bar + 1));
+    RETURN_IF_ERROR(env_.own.List(own, response));
+    if (!response.next_token().empty()) {
+      response.set_next_token("|" + response.next_token());
+      return absl::OkStatus();
+    }
+  }
   for (const link::NodeView& node : env_.hub.Nodes()) {
     if (node.name < first) continue;
     if (request.max_entries() != 0 && response.entries_size() == request.max_entries()) {
@@ -61,10 +82,12 @@ absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Dead
     if (request.max_entries() != 0) {
       list.set_max_entries(request.max_entries() - response.entries_size());
     }
-    if (node.name == first) list.set_starting_token(token.substr(bar + 1));
+    if (!first.empty() && node.name == first) list.set_starting_token(token.substr(bar + 1));
     ASSIGN_OR_RETURN(link::v1::Result result, nodes_.Ask(node.name, std::move(command), deadline));
     for (auto& entry : *result.mutable_list_volumes()->mutable_entries()) {
-      *response.add_entries() = std::move(entry);
+      const auto id = VolumeId::Parse(entry.volume().volume_id());
+      const bool shared = id && id->node.empty();  // the node knows them too
+      if (!shared) *response.add_entries() = std::move(entry);
     }
     if (!result.list_volumes().next_token().empty()) {
       response.set_next_token(node.name + "|" + result.list_volumes().next_token());
@@ -91,6 +114,7 @@ absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
 grpc::Status Router::CreateVolume(grpc::ServerContext* context,
                                   const csi::v1::CreateVolumeRequest* request,
                                   csi::v1::CreateVolumeResponse* response) {
+  if (NamesOwnPool(request->parameters())) return env_.own.CreateVolume(context, request, response);
   return env_.calls.Run({"CreateVolume", request->name()}, [&] {
     return creation_.Create(*request, DeadlineOf(*context), *response);
   });
@@ -98,7 +122,8 @@ grpc::Status Router::CreateVolume(grpc::ServerContext* context,
 
 grpc::Status Router::DeleteVolume(grpc::ServerContext* context,
                                   const csi::v1::DeleteVolumeRequest* request,
-                                  csi::v1::DeleteVolumeResponse*) {
+                                  csi::v1::DeleteVolumeResponse* response) {
+  if (IsOwn(request->volume_id())) return env_.own.DeleteVolume(context, request, response);
   return env_.calls.Run({"DeleteVolume", request->volume_id()},
                         [&] { return Delete(*request, DeadlineOf(*context)); });
 }
@@ -106,6 +131,8 @@ grpc::Status Router::DeleteVolume(grpc::ServerContext* context,
 grpc::Status Router::ValidateVolumeCapabilities(
     grpc::ServerContext* context, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
     csi::v1::ValidateVolumeCapabilitiesResponse* response) {
+  if (IsOwn(request->volume_id()))
+    return env_.own.ValidateVolumeCapabilities(context, request, response);
   return env_.calls.Run(
       {"ValidateVolumeCapabilities", request->volume_id()}, [&]() -> absl::Status {
         RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
@@ -130,8 +157,10 @@ grpc::Status Router::ListVolumes(grpc::ServerContext* context,
                         [&] { return List(*request, DeadlineOf(*context), *response); });
 }
 
-grpc::Status Router::GetCapacity(grpc::ServerContext*, const csi::v1::GetCapacityRequest* request,
+grpc::Status Router::GetCapacity(grpc::ServerContext* context,
+                                 const csi::v1::GetCapacityRequest* request,
                                  csi::v1::GetCapacityResponse* response) {
+  if (NamesOwnPool(request->parameters())) return env_.own.GetCapacity(context, request, response);
   return env_.calls.Run({"GetCapacity", "", LogLevel::kDebug},
                         [&] { return Measure(*request, *response); });
 }
@@ -148,6 +177,8 @@ grpc::Status Router::ControllerGetCapabilities(
 grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
                                             const csi::v1::ControllerExpandVolumeRequest* request,
                                             csi::v1::ControllerExpandVolumeResponse* response) {
+  if (IsOwn(request->volume_id()))
+    return env_.own.ControllerExpandVolume(context, request, response);
   return env_.calls.Run({"ControllerExpandVolume", request->volume_id()}, [&]() -> absl::Status {
     RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
     if (!request->has_capacity_range()) return InvalidArgument("capacity_range is missing");
@@ -165,6 +196,7 @@ grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
 grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
                                          const csi::v1::ControllerGetVolumeRequest* request,
                                          csi::v1::ControllerGetVolumeResponse* response) {
+  if (IsOwn(request->volume_id())) return env_.own.ControllerGetVolume(context, request, response);
   return env_.calls.Run(
       {"ControllerGetVolume", request->volume_id(), LogLevel::kDebug}, [&]() -> absl::Status {
         RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// csi.v1.Controller for a controller without pools: every call goes to the node that owns the
-// bytes.
+// csi.v1.Controller for a controller with nodes: every call goes to the node that owns the bytes,
+// or to the controller's own service where no node does.
 #pragma once
 
 #include <string>
 
 #include "controller/node_calls.h"
+#include "controller/service.h"
 #include "controller/volume_creation.h"
 #include "core/key_lock.h"
 #include "link/hub.h"
@@ -18,11 +19,16 @@ namespace holdfast::controller {
 // (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and
 // never OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
 // GetCapacity is answered from what the nodes have said; the rest is asked of them.
+//
+// Volumes of the controller's own pools, which every node reaches, never leave it: a class names
+// such a pool, and their ids name no node.
 class Router final : public csi::v1::Controller::Service {
  public:
   struct Environment {
     std::string driver_name;
     link::Hub& hub;
+    const pool::Pools& own_pools;
+    controller::Service& own;  // over own_pools
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
   };
@@ -55,6 +61,9 @@ class Router final : public csi::v1::Controller::Service {
                                    csi::v1::ControllerGetVolumeResponse* response) override;
 
  private:
+  [[nodiscard]] bool IsOwn(const std::string& volume_id) const;
+  [[nodiscard]] bool NamesOwnPool(
+      const google::protobuf::Map<std::string, std::string>& parameters) const;
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
   absl::Status List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                     csi::v1::ListVolumesResponse& response);

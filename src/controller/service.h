@@ -48,14 +48,16 @@ class Service final : public csi::v1::Controller::Service {
                                    const csi::v1::ControllerGetVolumeRequest* request,
                                    csi::v1::ControllerGetVolumeResponse* response) override;
 
+  // ListVolumes without its frame, for who adds to the answer.
+  absl::Status List(const csi::v1::ListVolumesRequest& request,
+                    csi::v1::ListVolumesResponse& response);
+
  private:
   absl::Status Create(const csi::v1::CreateVolumeRequest& request,
                       csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
   absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
                         csi::v1::ValidateVolumeCapabilitiesResponse& response);
-  absl::Status List(const csi::v1::ListVolumesRequest& request,
-                    csi::v1::ListVolumesResponse& response);
   absl::Status Measure(const csi::v1::GetCapacityRequest& request,
                        csi::v1::GetCapacityResponse& response);
   absl::Status Expand(const csi::v1::ControllerExpandVolumeRequest& request,

@@ -46,8 +46,9 @@ absl::StatusOr<PoolConfig> ParsePoolNode(const YAML::Node& node) {
     const auto value = entry.second.as<std::string>();
     if (key == "name") {
       name = value;
-    } else if (key == "file") {
-      storage = "file:" + value;
+    } else if (key == "file" || key == "rbd") {
+      if (!storage.empty()) return InvalidArgument("pool '{}' is of one kind: file or rbd", name);
+      storage = key + ":" + value;
     } else {
       keys[key] = value;
     }
@@ -145,11 +146,26 @@ absl::Status RequireDistinct(const std::vector<PoolConfig>& pools) {
     for (auto before = pools.begin(); before != pool; ++before) {
       if (pool->name == before->name)
         return InvalidArgument("two pools are named '{}'", pool->name);
-      if (pool->location == before->location) {
+      if (pool->kind == before->kind && pool->location == before->location &&
+          pool->ceph == before->ceph) {
         return InvalidArgument("pools '{}' and '{}' are the same place, '{}'", before->name,
                                pool->name, pool->location);
       }
     }
+  }
+  return absl::OkStatus();
+}
+
+// Behind a link a controller has the pools that need no node.
+absl::Status ValidatePools(const Config& config) {
+  if (config.link_listen.empty()) {
+    if (!config.pools.empty()) return absl::OkStatus();
+    return InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
+  }
+  for (const PoolConfig& pool : config.pools) {
+    if (pool.kind == "rbd") continue;
+    return InvalidArgument("pool '{}': a controller with a link has no {} pools: the nodes do",
+                           pool.name, pool.kind);
   }
   return absl::OkStatus();
 }
@@ -200,12 +216,7 @@ absl::Status ValidateConfig(const Config& config) {
   RETURN_IF_ERROR(ValidateAddresses(config));
   RETURN_IF_ERROR(ValidateLink(config));
   RETURN_IF_ERROR(ValidateToken(config));
-  const bool through_nodes = !config.link_listen.empty();
-  if (through_nodes != config.pools.empty()) {
-    return through_nodes
-               ? InvalidArgument("a controller with a link has no pools: the nodes have them")
-               : InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
-  }
+  RETURN_IF_ERROR(ValidatePools(config));
   return RequireDistinct(config.pools);
 }
 

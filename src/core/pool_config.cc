@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pool_config.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "core/volume_id.h"
@@ -38,11 +40,7 @@ absl::Status SetReserve(SpacePolicy& space, std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status SetKey(PoolConfig& pool, const std::string& key, const std::string& value) {
-  if (key == "fs") {
-    pool.default_filesystem = value;  // checked against the supported ones at start
-    return absl::OkStatus();
-  }
+absl::Status SetFileKey(PoolConfig& pool, const std::string& key, const std::string& value) {
   if (key == "reserve") return SetReserve(pool.space, value);
   if (key == "overcommit") {
     ASSIGN_OR_RETURN(pool.space.overcommit, ParseNumber(key, value, 1, 1000));
@@ -55,24 +53,80 @@ absl::Status SetKey(PoolConfig& pool, const std::string& key, const std::string&
   return InvalidArgument("unknown key '{}' (known: fs, reserve, overcommit, watermark)", key);
 }
 
+absl::Status SetRbdKey(PoolConfig& pool, const std::string& key, const std::string& value) {
+  static const std::map<std::string_view, std::string CephAccess::*> kSettings{
+      {"monitors", &CephAccess::monitors},  {"conf", &CephAccess::conf},
+      {"user", &CephAccess::user},          {"keyring", &CephAccess::keyring},
+      {"dataPool", &CephAccess::data_pool},
+  };
+  const auto setting = kSettings.find(key);
+  if (setting == kSettings.end()) {
+    return InvalidArgument("unknown key '{}' (known: fs, monitors, conf, user, keyring, dataPool)",
+                           key);
+  }
+  pool.ceph.*setting->second = value;
+  return absl::OkStatus();
+}
+
+absl::Status SetKey(PoolConfig& pool, const std::string& key, const std::string& value) {
+  if (key == "fs") {
+    pool.default_filesystem = value;  // checked against the supported ones at start
+    return absl::OkStatus();
+  }
+  return pool.kind == "rbd" ? SetRbdKey(pool, key, value) : SetFileKey(pool, key, value);
+}
+
+absl::Status CheckCephName(std::string_view name) {
+  const auto allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  };
+  if (!name.empty() && std::ranges::all_of(name, allowed)) return absl::OkStatus();
+  return InvalidArgument("'{}' must be a name of A-Z, a-z, 0-9, '.', '_' and '-'", name);
+}
+
+// Names and addresses also go to the kernel, in a line whose words are separated by blanks and
+// commas.
+absl::Status CheckRbd(const PoolConfig& pool) {
+  const CephAccess& ceph = pool.ceph;
+  const std::size_t slash = pool.location.find('/');
+  RETURN_IF_ERROR(CheckCephName(pool.location.substr(0, slash)));
+  if (slash != std::string::npos) RETURN_IF_ERROR(CheckCephName(pool.location.substr(slash + 1)));
+  if (!ceph.data_pool.empty()) RETURN_IF_ERROR(Annotate(CheckCephName(ceph.data_pool), "dataPool"));
+  RETURN_IF_ERROR(Annotate(CheckCephName(ceph.user), "user"));
+  if (ceph.monitors.empty() && ceph.conf.empty()) {
+    return InvalidArgument("the cluster is not named; give monitors=HOST:PORT;HOST:PORT or conf=");
+  }
+  for (const auto& [key, path] : {std::pair("conf", &ceph.conf), {"keyring", &ceph.keyring}}) {
+    if (!path->empty() && !path->starts_with('/')) {
+      return InvalidArgument("{}='{}' must be an absolute path", key, *path);
+    }
+  }
+  if (ceph.keyring.empty()) return InvalidArgument("keyring= is missing: the file with the key");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PoolConfig> MakePoolConfig(const std::string& name, std::string_view storage,
                                           const std::map<std::string, std::string>& keys) {
-  PoolConfig pool{.name = name, .kind = "", .location = "", .space = {}};
+  PoolConfig pool{.name = name, .kind = "", .location = "", .space = {}, .ceph = {}};
   RETURN_IF_ERROR(ValidatePoolName(name));
   const std::size_t colon = storage.find(':');
   pool.kind = std::string(storage.substr(0, colon));
-  if (pool.kind != "file" || colon == std::string_view::npos) {
-    return InvalidArgument("pool '{}': '{}' must be file:DIRECTORY", name, storage);
+  if ((pool.kind != "file" && pool.kind != "rbd") || colon == std::string_view::npos) {
+    return InvalidArgument("pool '{}': '{}' must be file:DIRECTORY or rbd:CEPHPOOL[/NAMESPACE]",
+                           name, storage);
   }
   pool.location = std::string(storage.substr(colon + 1));
-  if (!pool.location.starts_with('/')) {
+  if (pool.kind == "file" && !pool.location.starts_with('/')) {
     return InvalidArgument("pool '{}': directory '{}' must be an absolute path", name,
                            pool.location);
   }
   for (const auto& [key, value] : keys) {
     RETURN_IF_ERROR(Annotate(SetKey(pool, key, value), fmt::format("pool '{}'", name)));
+  }
+  if (pool.kind == "rbd") {
+    RETURN_IF_ERROR(Annotate(CheckRbd(pool), fmt::format("pool '{}'", name)));
   }
   return pool;
 }
@@ -80,7 +134,10 @@ absl::StatusOr<PoolConfig> MakePoolConfig(const std::string& name, std::string_v
 absl::StatusOr<PoolConfig> ParsePool(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    return InvalidArgument("pool '{}' must be NAME=file:DIRECTORY[,key=value...]", text);
+    return InvalidArgument(
+        "pool '{}' must be NAME=file:DIRECTORY[,key=value...] or "
+        "NAME=rbd:CEPHPOOL[/NAMESPACE][,key=value...]",
+        text);
   }
   const std::string name(text.substr(0, equals));
   std::string_view rest = text.substr(equals + 1);

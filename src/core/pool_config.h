@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator says of one pool: "NAME=file:DIRECTORY[,key=value...]".
+// What an operator says of one pool: "NAME=file:DIRECTORY[,key=value...]" or
+// "NAME=rbd:CEPHPOOL[/NAMESPACE][,key=value...]".
 #pragma once
 
 #include <map>
@@ -18,12 +19,24 @@ struct SpacePolicy {
   double watermark = 0.9;          // no thin promises while more than this part is in use
 };
 
+// How a Ceph cluster is reached, and as whom. docs/ceph.md explains each.
+struct CephAccess {
+  std::string monitors;   // "HOST:PORT;HOST:PORT"; empty: the configuration file names them
+  std::string conf;       // absolute path of a ceph.conf; empty: none is read
+  std::string user;       // "holdfast" for client.holdfast
+  std::string keyring;    // absolute path of a Ceph keyring, or of a file with the bare key
+  std::string data_pool;  // where images keep their data; empty: in the pool itself
+
+  friend auto operator<=>(const CephAccess&, const CephAccess&) = default;
+};
+
 struct PoolConfig {
   std::string name;
-  std::string kind;                         // "file"
-  std::string location;                     // absolute directory
+  std::string kind;                         // "file" or "rbd"
+  std::string location;                     // absolute directory, or CEPHPOOL[/NAMESPACE]
   std::string default_filesystem = "ext4";  // for requests that name none
-  SpacePolicy space;
+  SpacePolicy space;                        // file pools only
+  CephAccess ceph;                          // rbd pools only
   // The pool was copied to another filesystem on purpose: its marker may be rewritten for it.
   bool accept_move = false;
 };
@@ -32,7 +45,7 @@ struct PoolConfig {
 // are errors.
 [[nodiscard]] absl::StatusOr<PoolConfig> ParsePool(std::string_view text);
 
-// Builds the same from a name, "file:DIRECTORY" and the keys fs, reserve, overcommit, watermark.
+// Builds the same from a name, "KIND:LOCATION" and the keys of that kind.
 [[nodiscard]] absl::StatusOr<PoolConfig> MakePoolConfig(
     const std::string& name, std::string_view storage,
     const std::map<std::string, std::string>& keys);

@@ -6,6 +6,7 @@
 #include "os/file.h"
 #include "os/freeze.h"
 #include "os/mounter.h"
+#include "os/rbd_device.h"
 
 namespace holdfast::node {
 namespace {
@@ -13,11 +14,13 @@ namespace {
 constexpr unsigned kLoopMajor = 7;  // Documentation/admin-guide/devices.txt
 constexpr int kMaxLayers = 64;
 
-// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody
-// can put another path under the name meanwhile.
+bool IsVolumeDevice(dev_t number) { return major(number) == kLoopMajor || os::IsRbdDevice(number); }
+
+// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody can
+// put another path under the name meanwhile.
 absl::Status RequireVolume(const os::TargetPath& target, const os::UniqueFd& handle) {
   const auto device = os::DeviceBehind(handle.get(), target.path());
-  if (device.ok() && major(*device) == kLoopMajor) return absl::OkStatus();
+  if (device.ok() && IsVolumeDevice(*device)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle.get()));
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   const os::MountEntry* const entry = mounts.WithId(id);
@@ -52,7 +55,8 @@ absl::Status UnmountAll(const os::TargetPath& target, bool thaw) {
 }  // namespace
 
 bool ShowsVolume(const os::MountEntry& entry) {
-  return major(entry.device) == kLoopMajor || entry.root.starts_with("/loop");
+  return IsVolumeDevice(entry.device) || entry.root.starts_with("/loop") ||
+         entry.root.starts_with("/rbd");
 }
 
 absl::Status UnmountVolume(const os::TargetPath& target) {

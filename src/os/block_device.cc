@@ -101,6 +101,15 @@ absl::Status SetReadOnly(const BlockDevice& device, bool read_only) {
                                     read_only ? "read-only" : "writable"));
 }
 
+absl::Status ZeroBlockDevice(const BlockDevice& device) {
+  ASSIGN_OR_RETURN(const UniqueFd node, OpenBlockDevice(device, O_RDWR | O_EXCL));
+  std::uint64_t range[2] = {0, static_cast<std::uint64_t>(device.size)};
+  if (::ioctl(node.get(), BLKZEROOUT, range) == 0 && ::fsync(node.get()) == 0) {
+    return absl::OkStatus();
+  }
+  return OsError(errno, fmt::format("cannot make device '{}' zero", device.path));
+}
+
 absl::Status FlushBlockDevice(const BlockDevice& device) {
   ASSIGN_OR_RETURN(const UniqueFd node, OpenBlockDevice(device, O_RDONLY));
   if (::fsync(node.get()) == 0) return absl::OkStatus();

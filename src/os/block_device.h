@@ -41,6 +41,9 @@ struct BlockDevice {
 // device itself refuse writes, because a read-only bind mount does not apply to device nodes.
 [[nodiscard]] absl::Status SetReadOnly(const BlockDevice& device, bool read_only);
 
+// Makes every byte of the device zero, durably; where the device can, by giving the room back.
+[[nodiscard]] absl::Status ZeroBlockDevice(const BlockDevice& device);
+
 // Flushes what the kernel buffers for the device (fsync of its node).
 [[nodiscard]] absl::Status FlushBlockDevice(const BlockDevice& device);
 

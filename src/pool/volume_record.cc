@@ -55,7 +55,7 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   ASSIGN_OR_RETURN(volume.capacity_bytes, WholeNumber(object, "capacity_bytes"));
   ASSIGN_OR_RETURN(record.grow_to_bytes, WholeNumber(object, "grow_to_bytes"));
   ASSIGN_OR_RETURN(record.sector_size, SectorSize(object));
-    record.image_id = object.value("image_id", "");
+  record.image_id = object.value("image_id", "");
   object.at("filesystem").get_to(volume.filesystem);
   object.at("filesystem_uuid").get_to(volume.filesystem_uuid);
   object.at("mkfs_options").get_to(volume.mkfs_options);

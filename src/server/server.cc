@@ -28,6 +28,7 @@
 #include "os/loop_device.h"
 #include "os/startup_pages.h"
 #include "pool/file_pool.h"
+#include "rbd/rbd_pool.h"
 #include "server/acceptor.h"
 #include "server/admin_service.h"
 #include "server/grpc_connections.h"
@@ -100,12 +101,12 @@ std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
       link::TokenPolicy{config.link_token_audience, config.link_token_subject});
 }
 
-// A controller that has no pools, but nodes.
+// A controller whose volumes are on nodes, or in pools that need none.
 struct Linked {
-  Linked(const Config& config, Parts& parts)
+  Linked(const Config& config, Parts& parts, controller::Service& own)
       : identity(MakeNodeIdentity(config)),
         hub(config.driver_name, *identity),
-        router({config.driver_name, hub, parts.volume_locks, parts.calls}) {}
+        router({config.driver_name, hub, parts.pools, own, parts.volume_locks, parts.calls}) {}
   const std::unique_ptr<link::NodeIdentity> identity;
   link::Hub hub;
   controller::Router router;
@@ -118,13 +119,21 @@ absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
   return os::OpenDirectory(path);
 }
 
+absl::StatusOr<std::unique_ptr<pool::Pool>> OpenPool(
+    const PoolConfig& pool, const std::string& node_id, int state_directory_fd,
+    const std::shared_ptr<rbd::Clusters>& clusters) {
+  if (pool.kind == "rbd") return rbd::RbdPool::Open(pool, node_id, state_directory_fd, clusters);
+  return pool::FilePool::Open(pool, node_id, state_directory_fd);
+}
+
 absl::Status OpenPools(const Config& config, int state_directory_fd, pool::Pools& pools) {
+  const auto clusters = std::make_shared<rbd::Clusters>();
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
                              pool.default_filesystem);
     }
-    ASSIGN_OR_RETURN(auto opened, pool::FilePool::Open(pool, config.node_id, state_directory_fd));
+    ASSIGN_OR_RETURN(auto opened, OpenPool(pool, config.node_id, state_directory_fd, clusters));
     RETURN_IF_ERROR(pools.Add(std::move(opened)));
   }
   return absl::OkStatus();
@@ -214,7 +223,7 @@ absl::Status Serve(const Config& config) {
   Parts parts(std::move(stages));
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts.pools));
   Services services(config, parts);
-  Linked linked(config, parts);
+  Linked linked(config, parts, services.controller);
   Metrics metrics(parts.pools, parts.reconciler,
                   config.link_listen.empty() ? nullptr : &linked.hub);
   parts.calls.SetObserver([&](const rpc::CallRunner::Call& call, absl::StatusCode code,

@@ -14,7 +14,7 @@ GRACE_SECONDS = 60  # for csi-sanity to report after its own time-out
 LOG = "csi-sanity.log"
 
 
-def command(csi_sanity, directory, servers, access, provisioning):
+def command(csi_sanity, directory, servers, access, provisioning, focus):
     parameters = directory / "parameters.yaml"
     parameters.write_text(f"provisioning: {provisioning}\n")
     return [csi_sanity, f"-csi.endpoint=unix://{servers[0].socket}",
@@ -23,7 +23,8 @@ def command(csi_sanity, directory, servers, access, provisioning):
             f"-csi.testvolumesize={VOLUME_BYTES}", f"-csi.testvolumeexpandsize={EXPANDED_BYTES}",
             f"-csi.testvolumeaccesstype={access}", f"-csi.testvolumeparameters={parameters}",
             f"-ginkgo.timeout={SUITE_SECONDS}s", "-ginkgo.no-color", "-ginkgo.v",
-            f"-ginkgo.junit-report={directory}/junit.xml"]
+            f"-ginkgo.junit-report={directory}/junit.xml",
+            *([f"-ginkgo.focus={focus}"] if focus else [])]
 
 
 def wait(tests, servers):
@@ -40,10 +41,12 @@ def wait(tests, servers):
     return "a server died during the run" if ended else "csi-sanity hangs"
 
 
-def run(csi_sanity, directory, servers, access, provisioning, verbose):
-    """Returns the specs that ran and a problem with the run as such, or None."""
+def run(csi_sanity, directory, servers, access, provisioning, verbose, focus=""):
+    """Returns the specs that ran and a problem with the run as such, or None. With a focus only
+    those whose names match it run; the report names the others as skipped."""
     with open(directory / LOG, "wb") as log:
-        tests = subprocess.Popen(command(csi_sanity, directory, servers, access, provisioning),
+        tests = subprocess.Popen(command(csi_sanity, directory, servers, access, provisioning,
+                                         focus),
                                  stdin=subprocess.DEVNULL, stdout=None if verbose else log,
                                  stderr=subprocess.STDOUT, cwd=directory,
                                  # One thread: fewer lost races (LOST_RACE in run).

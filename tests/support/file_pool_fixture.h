@@ -46,6 +46,7 @@ class FilePoolFixture {
                 .location = pool_path.empty() ? directory.path("pool") : std::move(pool_path),
                 .default_filesystem = "ext4",
                 .space = space,
+                .ceph = {},
                 .accept_move = false} {
     std::filesystem::create_directory(directory.path("state"));
     std::filesystem::create_directory(config_.location);
@@ -57,7 +58,8 @@ class FilePoolFixture {
   ~FilePoolFixture() {
     // Only a test that failed has anything left here.
     if (pools == nullptr) return;
-    for (const Volume& volume : pool->List("", 0)) {
+    const auto left = pool->List("", 0);
+    for (const Volume& volume : left.value_or(std::vector<Volume>())) {
       const absl::Status detached = pool->Detach(volume.id);
       if (!detached.ok()) WARN("left attached: " << detached);
     }

@@ -92,6 +92,22 @@ TEST_CASE("a wrong file is refused, naming what is wrong") {
   }
 }
 
+TEST_CASE("a Ceph pool in a file") {
+  const Config config =
+      test::Value(ParseConfig("pools:\n"
+                              "- {name: a, file: /a}\n"
+                              "- name: ceph\n"
+                              "  rbd: block\n"
+                              "  monitors: '[v2:10.0.0.1:3300,v1:10.0.0.1:6789]'\n"
+                              "  user: holdfast\n"
+                              "  keyring: /etc/holdfast/key\n"));
+  REQUIRE(config.pools.size() == 2);
+  CHECK(config.pools[1].kind == "rbd");
+  CHECK(config.pools[1].ceph.monitors == "[v2:10.0.0.1:3300,v1:10.0.0.1:6789]");
+  CHECK_FAILS(ParseConfig("pools: [{name: a, file: /a, rbd: block}]"), kInvalidArgument,
+              "of one kind");
+}
+
 TEST_CASE("pools that are no list are refused") {
   CHECK_FAILS(ParseConfig("pools: /srv/volumes"), kInvalidArgument, "pools");
   CHECK_FAILS(ParseConfig("pools: {name: a, file: /a}"), kInvalidArgument, "pools");
@@ -150,7 +166,7 @@ TEST_CASE("the link's settings fit the role") {
     c.pools.clear();
   }));
   CHECK_FAILS(linked(Role::kController, [](Config& c) { c.link_listen = "0.0.0.0:9443"; }),
-              kInvalidArgument, "has no pools");
+              kInvalidArgument, "has no file pools");
   CHECK_FAILS(linked(Role::kController, [](Config& c) { c.link_controller = "c:9443"; }),
               kInvalidArgument, "roles node and all");
   CHECK_FAILS(linked(Role::kNode, [](Config& c) { c.link_listen = "0.0.0.0:9443"; }),

@@ -78,5 +78,50 @@ TEST_CASE("a wrong pool is refused, naming the part that is wrong") {
   }
 }
 
+TEST_CASE("a Ceph pool, its name space and how it is reached") {
+  const PoolConfig pool = test::Value(
+      ParsePool("ceph=rbd:block/team-a,monitors=10.0.0.1:6789;10.0.0.2:6789,user=holdfast,"
+                "keyring=/etc/holdfast/keyring,dataPool=ec,fs=xfs"));
+  CHECK(pool.kind == "rbd");
+  CHECK(pool.location == "block/team-a");
+  CHECK(pool.default_filesystem == "xfs");
+  CHECK(pool.ceph == CephAccess{.monitors = "10.0.0.1:6789;10.0.0.2:6789",
+                                .conf = "",
+                                .user = "holdfast",
+                                .keyring = "/etc/holdfast/keyring",
+                                .data_pool = "ec"});
+  REQUIRE_OK(ParsePool("ceph=rbd:block,conf=/etc/ceph/ceph.conf,user=h,keyring=/k"));
+}
+
+TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
+  const std::string rest = ",monitors=h:1,user=u,keyring=/k";
+  const struct {
+    std::string text;
+    const char* named;
+  } rows[] = {
+      {"p=rbd", "rbd:CEPHPOOL[/NAMESPACE]"},
+      {"p=rbd:" + rest, "''"},
+      {"p=rbd:/x" + rest, "''"},
+      {"p=rbd:x/" + rest, "''"},
+      {"p=rbd:a b" + rest, "'a b'"},
+      {"p=rbd:x/a/b" + rest, "'a/b'"},
+      {"p=rbd:x,user=u,keyring=/k", "cluster is not named"},
+      {"p=rbd:x,monitors=h:1,keyring=/k", "user: ''"},
+      {"p=rbd:x,monitors=h:1,user=u,secret=y,keyring=/k", "unknown key 'secret'"},
+      {"p=rbd:x,monitors=h:1,user=u v,keyring=/k", "'u v'"},
+      {"p=rbd:x,monitors=h:1,user=u", "keyring= is missing"},
+      {"p=rbd:x,monitors=h:1,user=u,keyring=k", "keyring='k' must be an absolute path"},
+      {"p=rbd:x,conf=c,user=u,keyring=/k", "conf='c' must be an absolute path"},
+      {"p=rbd:x,monitors=h:1,user=u,keyring=/k,dataPool=a b", "dataPool: 'a b'"},
+      // Space is Ceph's to keep.
+      {"p=rbd:x,monitors=h:1,user=u,keyring=/k,reserve=5%", "unknown key 'reserve'"},
+      {"p=file:/a,monitors=h:1", "unknown key 'monitors'"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.text);
+    CHECK_FAILS(ParsePool(row.text), kInvalidArgument, row.named);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

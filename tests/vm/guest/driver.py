@@ -13,11 +13,10 @@ import grpc
 MIB = 1 << 20
 POOL = pathlib.Path("/data/pool")
 SOCKET_DIR = pathlib.Path("/run/hf")
-SOCKET = f"unix://{SOCKET_DIR}/csi.sock"
 KUBELET_DIR = pathlib.Path("/data/kubelet")  # survives a reboot, as on a real node
 NOT_YET_SERVING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-READY_LIMIT_S = 30
-CALL_LIMIT_S = 60
+READY_LIMIT_S = 180  # an emulated processor on a busy host
+CALL_LIMIT_S = 240
 
 
 @dataclasses.dataclass
@@ -48,17 +47,20 @@ class Volume:
 class Driver:
     """A running driver. Every call throws grpc.RpcError unless it is answered with OK."""
 
-    def __init__(self, run_dir, call_limit_s=CALL_LIMIT_S):
+    def __init__(self, run_dir, call_limit_s=CALL_LIMIT_S, *, pool=f"default=file:{POOL}",
+                 node_id="vm", within=()):
+        """`within` is a command that runs the driver in name spaces of its own."""
         self._limit_s = call_limit_s
         self._program = run_dir / "holdfast"
         POOL.mkdir(exist_ok=True)
         SOCKET_DIR.mkdir(mode=0o700, exist_ok=True)
+        self._socket = f"unix://{SOCKET_DIR}/{node_id}.sock"
         with open("/dev/ttyS0", "wb") as log:
             self._process = subprocess.Popen(
-                [self._program, "serve", "--role=all", f"--endpoint={SOCKET}",
-                 "--node-id=vm", "--state-dir=/data/state", f"--pool=default=file:{POOL}"],
+                [*within, self._program, "serve", "--role=all", f"--endpoint={self._socket}",
+                 f"--node-id={node_id}", f"--state-dir=/data/state-{node_id}", f"--pool={pool}"],
                 stdout=log, stderr=log)
-        self._channel = grpc.insecure_channel(SOCKET)
+        self._channel = grpc.insecure_channel(self._socket)
         self._identity = csi_pb2_grpc.IdentityStub(self._channel)
         self._controller = csi_pb2_grpc.ControllerStub(self._channel)
         self._node = csi_pb2_grpc.NodeStub(self._channel)
@@ -79,12 +81,23 @@ class Driver:
             return False
         return not answer.HasField("ready") or answer.ready.value
 
+    @property
+    def root(self):
+        """Where its mounts are to be seen, if it has a mount name space of its own."""
+        return pathlib.Path(f"/proc/{self._process.pid}/root")
+
     def stop(self):
         """Asks the driver to drain and end; it must do so with status 0."""
         self._channel.close()
         self._process.terminate()
         status = self._process.wait(timeout=CALL_LIMIT_S)
         assert status == 0, f"driver ended with status {status} after SIGTERM"
+
+    def crash(self):
+        """kill -9."""
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
 
     def create(self, volume):
         answer = self._controller.CreateVolume(csi.CreateVolumeRequest(
@@ -113,7 +126,7 @@ class Driver:
     def inventory(self, verb):
         """What `holdfast volumes` or `holdfast pools` says."""
         answer = subprocess.run(
-            [self._program, verb, "--output=json", f"--endpoint={SOCKET}"], check=True,
+            [self._program, verb, "--output=json", f"--endpoint={self._socket}"], check=True,
             stdout=subprocess.PIPE, timeout=self._limit_s)
         return json.loads(answer.stdout)
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/rbd_checks.h"
+
+#include "os/rbd_device.h"
+#include "rbd/ceph_pool.h"
+#include "rbd/image.h"
+
+namespace holdfast::cli {
+namespace {
+
+Finding Settle(Finding finding, const absl::Status& status, Level level, std::string remedy) {
+  if (status.ok()) return finding;
+  finding.level = level;
+  finding.found = MessageOf(status);
+  finding.remedy = std::move(remedy);
+  return finding;
+}
+
+Finding CheckCluster(const std::string& what, const PoolConfig& pool) {
+  Finding finding{.what = what + ", cluster", .why = "its volumes and their records are there"};
+  const auto cluster = rbd::Cluster::Connect(pool.ceph);
+  if (!cluster.ok()) {
+    return Settle(std::move(finding), cluster.status(), Level::kMissing,
+                  "check monitors, user, keyring and the network; docs/ceph.md has the caps");
+  }
+  const auto opened = rbd::CephPool::Open(*cluster, pool.location);
+  if (opened.ok()) finding.found = (*opened)->identity().ToString();
+  return Settle(std::move(finding), opened.status(), Level::kMissing,
+                "make the Ceph pool and its name space, or correct their names");
+}
+
+}  // namespace
+
+std::vector<Finding> CheckRbdPool(const PoolConfig& pool) {
+  const std::string what = fmt::format("pool '{}'", pool.name);
+  const Finding kernel{.what = what + ", kernel",
+                       .found = "rbd with all features that are needed",
+                       .why =
+                           "the kernel's client makes the volumes of this pool devices; a "
+                           "controller needs none"};
+  return {CheckCluster(what, pool), Settle(kernel, os::RequireRbdFeatures(rbd::kImageFeatures),
+                                           Level::kWarning, "on a node: modprobe rbd")};
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/rbd_device.h"
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "os/file.h"
+#include "os/kernel_key.h"
+
+namespace holdfast::os {
+namespace {
+
+constexpr char kBus[] = "/sys/bus/rbd";
+constexpr char kDevices[] = "/sys/bus/rbd/devices";
+// Writes to sysfs are limited to a page.
+constexpr std::size_t kMaxAttribute = 4096;
+// How long the kernel may wait for the cluster before it gives a mapping up (libceph's
+// mount_timeout, in seconds); less than a CO waits for NodeStageVolume.
+constexpr int kMapSeconds = 20;
+constexpr std::chrono::seconds kBusyPatience{5};
+constexpr std::chrono::milliseconds kBusyInterval{50};
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+absl::StatusOr<std::string> Attribute(int device_fd, const std::string& name) {
+  ASSIGN_OR_RETURN(std::string text, ReadFileAt(device_fd, name, kMaxAttribute));
+  return Trimmed(std::move(text));
+}
+
+template <typename Number>
+absl::StatusOr<Number> NumberIn(const std::string& text, int base = 10) {
+  Number number = 0;
+  std::string_view digits = text;
+  if (base == 16 && digits.starts_with("0x")) digits.remove_prefix(2);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    return Internal("the kernel's rbd says '{}', which is no number", text);
+  }
+  return number;
+}
+
+absl::Status WriteAttribute(const std::string& path, const std::string& text, int& error) {
+  error = 0;
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) {
+    error = errno;
+    return OsError(error, fmt::format("open '{}'", path));
+  }
+  if (::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
+    return absl::OkStatus();
+  }
+  error = errno;
+  return OsError(error, fmt::format("write to '{}'", path));
+}
+
+// One major number for all devices, where the kernel can (since 3.14).
+std::string BusFile(const std::string& name) {
+  const std::string single = fmt::format("{}/{}_single_major", kBus, name);
+  return ::access(single.c_str(), F_OK) == 0 ? single : fmt::format("{}/{}", kBus, name);
+}
+
+absl::Status NoModule() {
+  return FailedPrecondition("this kernel has no rbd; load its module on the host: modprobe rbd");
+}
+
+bool IsLoaded() { return ::access(kDevices, F_OK) == 0; }
+
+// Whether the device directory describes the head of that image. A device that goes away while it
+// is looked at is none.
+bool Shows(int device_fd, const RbdImageName& image) {
+  const auto is = [&](const char* name, const std::string& wanted) {
+    const auto found = Attribute(device_fd, name);
+    return found.ok() && *found == wanted;
+  };
+  if (!is("name", image.image) || !is("pool", image.pool) || !is("current_snap", "-")) return false;
+  // Kernels before 4.19 have neither name spaces nor this file.
+  return image.name_space.empty() ? !Attribute(device_fd, "pool_ns").ok() || is("pool_ns", "")
+                                  : is("pool_ns", image.name_space);
+}
+
+absl::StatusOr<RbdDevice> Describe(int device_fd, int index) {
+  RbdDevice device{.index = index,
+                   .block = {},
+                   .cluster = "",
+                   .pool_id = -1,
+                   .image_id = "",
+                   .client_address = ""};
+  ASSIGN_OR_RETURN(device.cluster, Attribute(device_fd, "cluster_fsid"));
+  ASSIGN_OR_RETURN(const std::string pool_id, Attribute(device_fd, "pool_id"));
+  ASSIGN_OR_RETURN(device.pool_id, NumberIn<std::int64_t>(pool_id));
+  ASSIGN_OR_RETURN(device.image_id, Attribute(device_fd, "image_id"));
+  ASSIGN_OR_RETURN(device.client_address, Attribute(device_fd, "client_addr"));
+  ASSIGN_OR_RETURN(const std::string major_text, Attribute(device_fd, "major"));
+  ASSIGN_OR_RETURN(const std::string minor_text, Attribute(device_fd, "minor"));
+  ASSIGN_OR_RETURN(const auto major_number, NumberIn<unsigned>(major_text));
+  ASSIGN_OR_RETURN(const auto minor_number, NumberIn<unsigned>(minor_text));
+  const std::string node = fmt::format("/dev/rbd{}", index);
+  const auto block = InspectBlockDevice(node);
+  if (absl::IsNotFound(block.status())) {
+    return Internal("'{}' is not there; /dev must be the host's own (devtmpfs)", node);
+  }
+  RETURN_IF_ERROR(block.status());
+  if (block->number != makedev(major_number, minor_number)) {
+    return Internal("'{}' is not the device that the kernel's rbd made", node);
+  }
+  device.block = *block;
+  return device;
+}
+
+std::string MappingLine(const RbdMapping& mapping, const std::string& key_name) {
+  std::vector<std::string> options{fmt::format("name={}", mapping.user),
+                                   fmt::format("key={}", key_name),
+                                   fmt::format("mount_timeout={}", kMapSeconds), "noshare"};
+  if (mapping.messenger_v2) options.emplace_back("ms_mode=prefer-crc");
+  if (mapping.read_only) options.emplace_back("read_only");
+  if (!mapping.image.name_space.empty()) {
+    options.push_back(fmt::format("_pool_ns={}", mapping.image.name_space));
+  }
+  return fmt::format("{} {} {} {} -", fmt::join(mapping.monitors, ","), fmt::join(options, ","),
+                     mapping.image.pool, mapping.image.image);
+}
+
+absl::Status MapError(int error, const absl::Status& status, const RbdMapping& mapping) {
+  const std::string what = fmt::format("map image '{}' of pool '{}' as client.{}",
+                                       mapping.image.image, mapping.image.pool, mapping.user);
+  switch (error) {
+    case EPERM:
+    case EACCES:
+    case EINVAL:  // libceph's answer to a wrong key
+      return FailedPrecondition(
+          "{}: the cluster or the kernel refuses it (errno {}); check user, key and caps", what,
+          error);
+    case ETIMEDOUT:
+    case EIO:
+      return Unavailable("{}: the cluster does not answer this node (errno {})", what, error);
+    default:
+      return Annotate(status, what);
+  }
+}
+
+}  // namespace
+
+absl::Status RequireRbdFeatures(std::uint64_t features) {
+  const auto bus = OpenDirectory(kBus);
+  if (!bus.ok()) return NoModule();
+  ASSIGN_OR_RETURN(const std::string text, Attribute(bus->get(), "supported_features"));
+  ASSIGN_OR_RETURN(const auto supported, NumberIn<std::uint64_t>(text, 16));
+  const std::uint64_t missing = features & ~supported;
+  if (missing == 0) return absl::OkStatus();
+  return FailedPrecondition(
+      "this kernel's rbd lacks image features {:#x}; it needs Linux 5.3 or newer", missing);
+}
+
+absl::StatusOr<std::optional<RbdDevice>> FindRbdDevice(const RbdImageName& image) {
+  std::optional<RbdDevice> found;
+  const auto devices = OpenDirectory(kDevices);
+  if (absl::IsNotFound(devices.status())) return found;
+  RETURN_IF_ERROR(devices.status());
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(devices->get()));
+  for (const std::string& name : names) {
+    // Its entries are symbolic links into /sys/devices/rbd.
+    const auto directory = OpenDirectory(fmt::format("{}/{}", kDevices, name));
+    if (!directory.ok() || !Shows(directory->get(), image)) continue;
+    if (found) {
+      return FailedPrecondition("image '{}' of pool '{}' is mapped twice, as /dev/rbd{} and rbd{}",
+                                image.image, image.pool, found->index, name);
+    }
+    ASSIGN_OR_RETURN(const int index, NumberIn<int>(name));
+    ASSIGN_OR_RETURN(found, Describe(directory->get(), index));
+  }
+  return found;
+}
+
+absl::StatusOr<RbdDevice> MapRbdImage(const RbdMapping& mapping) {
+  if (!IsLoaded()) return NoModule();
+  const std::string key_name = "client." + mapping.user;
+  ASSIGN_OR_RETURN(const CephKernelKey key, CephKernelKey::Add(key_name, mapping.key));
+  int error = 0;
+  const absl::Status written =
+      WriteAttribute(BusFile("add"), MappingLine(mapping, key_name), error);
+  if (!written.ok()) return MapError(error, written, mapping);
+  ASSIGN_OR_RETURN(const auto device, FindRbdDevice(mapping.image));
+  if (device) return *device;
+  return Internal("the kernel mapped image '{}' of pool '{}' but shows no device",
+                  mapping.image.image, mapping.image.pool);
+}
+
+absl::StatusOr<Bytes> RefreshRbdDevice(const RbdDevice& device) {
+  int error = 0;
+  RETURN_IF_ERROR(WriteAttribute(fmt::format("{}/{}/refresh", kDevices, device.index), "1", error));
+  ASSIGN_OR_RETURN(const BlockDevice block, InspectBlockDevice(device.block.path));
+  return block.size;
+}
+
+absl::Status UnmapRbdDevice(const RbdDevice& device) {
+  const auto deadline = std::chrono::steady_clock::now() + kBusyPatience;
+  while (true) {
+    int error = 0;
+    const absl::Status written =
+        WriteAttribute(BusFile("remove"), fmt::format("{}", device.index), error);
+    if (written.ok() || error == ENOENT) return absl::OkStatus();
+    if (error != EBUSY) return Annotate(written, fmt::format("unmap {}", device.block.path));
+    // udev looks at every device that changes.
+    if (std::chrono::steady_clock::now() > deadline) {
+      return FailedPrecondition("{} is in use: somebody has it open", device.block.path);
+    }
+    std::this_thread::sleep_for(kBusyInterval);
+  }
+}
+
+bool IsRbdDevice(dev_t number) {
+  char target[256];
+  const std::string link = fmt::format("/sys/dev/block/{}:{}", major(number), minor(number));
+  const ssize_t length = ::readlink(link.c_str(), target, sizeof(target));
+  if (length <= 0) return false;
+  const std::string_view path(target, static_cast<std::size_t>(length));
+  return path.substr(path.rfind('/') + 1).starts_with("rbd");
+}
+
+}  // namespace holdfast::os

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block devices over images of a Ceph cluster, made by the kernel's own client (krbd).
+//
+// The interface is sysfs (Documentation/ABI/testing/sysfs-bus-rbd in the kernel's sources): a line
+// written to add_single_major maps an image, a number written to remove_single_major unmaps it, and
+// every mapped device tells which image it is. Needs root, the module rbd, and Linux 5.3 for the
+// features that Holdfast's images have. All functions are thread-safe; failures are INTERNAL unless
+// said.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "os/block_device.h"
+
+namespace holdfast::os {
+
+// The name of an image, as the kernel spells it.
+struct RbdImageName {
+  std::string pool;
+  std::string name_space;  // empty: the pool's default one
+  std::string image;
+};
+
+struct RbdDevice {
+  int index = -1;  // N of /dev/rbdN
+  BlockDevice block;
+  std::string cluster;         // fsid
+  std::int64_t pool_id = -1;   // number of the pool in its cluster
+  std::string image_id;        // for ever: another one means another image of the same name
+  std::string client_address;  // of the client that this device is, "10.0.0.7:0/3489572340"
+};
+
+struct RbdMapping {
+  RbdImageName image;
+  std::vector<std::string> monitors;  // addresses with ports
+  bool messenger_v2 = false;          // they speak the second protocol only
+  std::string user;                   // without "client."
+  std::string key;                    // base64 text; reaches the kernel by its keyring alone
+  bool read_only = false;
+};
+
+// FAILED_PRECONDITION, with the remedy, when this kernel has no rbd module loaded or lacks one of
+// the image features (bits of RBD_FEATURE_*).
+[[nodiscard]] absl::Status RequireRbdFeatures(std::uint64_t features);
+
+// The device of the image's head, if there is one. FAILED_PRECONDITION if it is mapped more than
+// once: nobody can tell then which of them a mount uses. NOT_FOUND is never answered: a kernel
+// without rbd has no device.
+[[nodiscard]] absl::StatusOr<std::optional<RbdDevice>> FindRbdDevice(const RbdImageName& image);
+
+// Maps an image that FindRbdDevice has not found, with a client of its own for this device alone,
+// so that fencing it fences nothing else. Answers when the device is there.
+// FAILED_PRECONDITION: no rbd module, or the cluster refuses the user; UNAVAILABLE: the cluster did
+// not answer in time.
+[[nodiscard]] absl::StatusOr<RbdDevice> MapRbdImage(const RbdMapping& mapping);
+
+// Makes the kernel look at the image's size again and returns it.
+[[nodiscard]] absl::StatusOr<Bytes> RefreshRbdDevice(const RbdDevice& device);
+
+// Unmaps; OK if it is not mapped any more. FAILED_PRECONDITION when somebody has the device open
+// for longer than a few seconds: it is left mapped.
+[[nodiscard]] absl::Status UnmapRbdDevice(const RbdDevice& device);
+
+// True for the number of a krbd device.
+[[nodiscard]] bool IsRbdDevice(dev_t number);
+
+}  // namespace holdfast::os

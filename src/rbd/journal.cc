@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rbd/journal.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/log.h"
+#include "pool/checked_json.h"
+#include "rbd/omap.h"
+
+namespace holdfast::rbd {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kHolderVersion = 1;
+constexpr char kDigits[] = "0123456789abcdef";
+constexpr std::size_t kUuidText = 36;
+constexpr std::size_t kPage = 500;  // pairs of one read
+
+std::string ObjectOf(char digit) { return fmt::format("holdfast.volumes.{}", digit); }
+std::string HolderKey(const std::string& uuid) { return uuid + "/holder"; }
+
+std::string EncodeHolder(const std::optional<Holder>& holder) {
+  if (!holder) return "";
+  return pool::EncodeChecked(
+      json{{"node", holder->node}, {"client_address", holder->client_address}}, kHolderVersion);
+}
+
+absl::StatusOr<std::optional<Holder>> DecodeHolder(const std::string& text) {
+  if (text.empty()) return std::optional<Holder>();
+  ASSIGN_OR_RETURN(const json object,
+                   pool::DecodeChecked(text, kHolderVersion, "record of the volume's holder"));
+  try {
+    return Holder{.node = object.at("node").get<std::string>(),
+                  .client_address = object.at("client_address").get<std::string>()};
+  } catch (const json::exception& error) {
+    return Internal("record of the volume's holder is damaged: {}", error.what());
+  }
+}
+
+absl::Status Changed(const std::string& uuid) {
+  return Aborted("volume {} was changed by another process meanwhile; try again", uuid);
+}
+
+// ABORTED instead of a guard's error.
+absl::Status Change(const CephPool& pool, const std::string& uuid, const OmapChange& change,
+                    const std::string& what) {
+  const CallResult result =
+      ChangeOmap(pool, ObjectOf(uuid.front()), change, fmt::format("{} volume {}", what, uuid));
+  return result.error == ECANCELED ? Changed(uuid) : result.status;
+}
+
+absl::StatusOr<pool::VolumeRecord> DecodeOf(const std::string& uuid, const std::string& text) {
+  auto record = pool::DecodeRecord(text);
+  if (!record.ok()) return Annotate(record.status(), fmt::format("volume {}", uuid));
+  if (record->volume.id.uuid == uuid) return record;
+  return Internal("the record of volume {} is that of {}", uuid, record->volume.id.uuid);
+}
+
+}  // namespace
+
+absl::StatusOr<JournalEntry> Journal::Read(const CephPool& pool, const std::string& uuid) {
+  ASSIGN_OR_RETURN(auto found, ReadOmap(pool, ObjectOf(uuid.front()), {uuid, HolderKey(uuid)}));
+  if (!found.contains(uuid)) return NotFound("there is no volume {}", uuid);
+  JournalEntry entry{.record = {},
+                     .holder = {},
+                     .record_text = found[uuid],
+                     .holder_text = found[HolderKey(uuid)]};
+  ASSIGN_OR_RETURN(entry.record, DecodeOf(uuid, entry.record_text));
+  ASSIGN_OR_RETURN(entry.holder, DecodeHolder(entry.holder_text));
+  return entry;
+}
+
+absl::StatusOr<JournalEntry> Journal::Insert(const CephPool& pool,
+                                             const pool::VolumeRecord& record) {
+  const std::string& uuid = record.volume.id.uuid;
+  JournalEntry entry{
+      .record = record, .holder = {}, .record_text = pool::EncodeRecord(record), .holder_text = ""};
+  const CallResult result =
+      ChangeOmap(pool, ObjectOf(uuid.front()),
+                 {.guards = {{uuid, ""}}, .values = {{uuid, entry.record_text}}, .removals = {}},
+                 fmt::format("record volume {}", uuid));
+  if (result.error == ECANCELED) return AlreadyExists("there is a volume {} already", uuid);
+  RETURN_IF_ERROR(result.status);
+  return entry;
+}
+
+absl::Status Journal::Replace(const CephPool& pool, JournalEntry& entry,
+                              const pool::VolumeRecord& record, bool as_holder) {
+  const std::string& uuid = entry.record.volume.id.uuid;
+  const std::string text = pool::EncodeRecord(record);
+  OmapChange change{
+      .guards = {{uuid, entry.record_text}}, .values = {{uuid, text}}, .removals = {}};
+  if (as_holder) change.guards.emplace(HolderKey(uuid), entry.holder_text);
+  RETURN_IF_ERROR(Change(pool, uuid, change, "record"));
+  entry.record = record;
+  entry.record_text = text;
+  return absl::OkStatus();
+}
+
+absl::Status Journal::Remove(const CephPool& pool, const JournalEntry& entry) {
+  const std::string& uuid = entry.record.volume.id.uuid;
+  const absl::Status removed = Change(
+      pool, uuid,
+      {.guards = {{uuid, entry.record_text}}, .values = {}, .removals = {uuid, HolderKey(uuid)}},
+      "forget");
+  if (!absl::IsAborted(removed)) return removed;
+  return absl::IsNotFound(Read(pool, uuid).status()) ? absl::OkStatus() : removed;
+}
+
+absl::Status Journal::SetHolder(const CephPool& pool, JournalEntry& entry,
+                                const std::optional<Holder>& holder) {
+  const std::string& uuid = entry.record.volume.id.uuid;
+  const std::string text = EncodeHolder(holder);
+  OmapChange change{.guards = {{uuid, entry.record_text}, {HolderKey(uuid), entry.holder_text}},
+                    .values = {},
+                    .removals = {}};
+  if (holder) {
+    change.values.emplace(HolderKey(uuid), text);
+  } else {
+    change.removals.push_back(HolderKey(uuid));
+  }
+  RETURN_IF_ERROR(Change(pool, uuid, change, "claim or release"));
+  entry.holder = holder;
+  entry.holder_text = text;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<pool::VolumeRecord>> Journal::List(const CephPool& pool,
+                                                              const std::string& after_uuid,
+                                                              std::size_t limit) {
+  std::vector<pool::VolumeRecord> records;
+  for (const char* digit = kDigits; *digit != '\0'; ++digit) {
+    if (!after_uuid.empty() && *digit < after_uuid.front()) continue;
+    // '~' comes after "/holder".
+    std::string after = after_uuid.empty() ? "" : after_uuid + "~";
+    for (bool more = true; more;) {
+      const std::size_t page = limit == 0 ? kPage : std::min(kPage, 2 * (limit - records.size()));
+      ASSIGN_OR_RETURN(const auto pairs, ListOmap(pool, ObjectOf(*digit), after, page, more));
+      if (pairs.empty()) break;
+      after = pairs.rbegin()->first;
+      for (const auto& [key, text] : pairs) {
+        if (key.size() != kUuidText) continue;  // a holder
+        auto record = DecodeOf(key, text);
+        if (!record.ok()) LogError("{}", MessageOf(record.status()));
+        if (record.ok()) records.push_back(*std::move(record));
+        if (limit != 0 && records.size() == limit) return records;
+      }
+    }
+  }
+  return records;
+}
+
+}  // namespace holdfast::rbd

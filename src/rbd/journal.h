@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The durable records of a pool's volumes, in the cluster itself: whoever stages a volume next may
+// be another node.
+//
+// Records are omap values of sixteen objects, "holdfast.volumes.0" to "holdfast.volumes.f", by the
+// first digit of the volume's UUID: so that lists are a few reads, pages are in order, and no
+// object is a hot spot. Every change is one atomic RADOS operation, guarded by what was there
+// before.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pool/volume_record.h"
+#include "rbd/ceph_pool.h"
+
+namespace holdfast::rbd {
+
+// The node on which a volume is a device. Claimed after mapping and before the first access; held
+// until it is unmapped, by its node or, when its client is gone, by whoever fences it.
+struct Holder {
+  std::string node;
+  std::string client_address;  // of the node's client for this one device
+
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+struct JournalEntry {
+  pool::VolumeRecord record;
+  std::optional<Holder> holder;
+  // As stored, to be compared with what is stored when it is to be changed.
+  std::string record_text;
+  std::string holder_text;  // empty: no holder
+};
+
+// Thread-safe. Common errors: those of Cluster::Try; INTERNAL for a damaged record.
+class Journal final {
+ public:
+  // NOT_FOUND if there is no record of `uuid`.
+  [[nodiscard]] static absl::StatusOr<JournalEntry> Read(const CephPool& pool,
+                                                         const std::string& uuid);
+
+  // Makes the record of a new volume and returns the entry. ALREADY_EXISTS if there is one.
+  [[nodiscard]] static absl::StatusOr<JournalEntry> Insert(const CephPool& pool,
+                                                           const pool::VolumeRecord& record);
+
+  // Replaces the record of `entry`, and updates `entry`. ABORTED if the stored record is not the
+  // entry's any more. With `as_holder`, also if the stored holder is not: a node that has been
+  // fenced must not go on deciding about the volume.
+  [[nodiscard]] static absl::Status Replace(const CephPool& pool, JournalEntry& entry,
+                                            const pool::VolumeRecord& record, bool as_holder);
+
+  // Removes record and holder. ABORTED as above; OK if there is none.
+  [[nodiscard]] static absl::Status Remove(const CephPool& pool, const JournalEntry& entry);
+
+  // Puts `holder` in the place of the entry's, or removes it, and updates `entry`. ABORTED if the
+  // stored holder is not the entry's any more, or the record is gone or a tombstone.
+  [[nodiscard]] static absl::Status SetHolder(const CephPool& pool, JournalEntry& entry,
+                                              const std::optional<Holder>& holder);
+
+  // Up to `limit` (0: all) records after `after_uuid`, by uuid, in every state. A damaged one is
+  // logged and left out: it must not hide the others.
+  [[nodiscard]] static absl::StatusOr<std::vector<pool::VolumeRecord>> List(
+      const CephPool& pool, const std::string& after_uuid, std::size_t limit);
+};
+
+}  // namespace holdfast::rbd

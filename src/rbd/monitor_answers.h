@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cluster's monitors say of pools and of themselves.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/bytes.h"
+#include "rbd/ceph_pool.h"
+
+namespace holdfast::rbd {
+
+struct PoolStatistics {
+  Bytes stored = 0;  // by everybody, without replicas
+  Bytes available =
+      0;  // that could still be stored: replication, the fullest disk and quotas count
+};
+
+// Of the pool that `name` names. Nothing when the cluster has no statistics, because no manager
+// (ceph-mgr) runs.
+[[nodiscard]] absl::StatusOr<std::optional<PoolStatistics>> AskStatistics(Cluster& cluster,
+                                                                          const std::string& name);
+[[nodiscard]] absl::StatusOr<std::optional<PoolStatistics>> ParseStatistics(
+    const std::string& answer, const std::string& name);
+
+struct MonitorAddresses {
+  std::vector<std::string> addresses;  // "10.0.0.1:6789"
+  bool messenger_v2 = false;           // no monitor speaks the first protocol
+};
+
+// Addresses for the kernel's client, which takes numbers only.
+[[nodiscard]] absl::StatusOr<MonitorAddresses> AskMonitorAddresses(Cluster& cluster);
+[[nodiscard]] absl::StatusOr<MonitorAddresses> ParseMonitorAddresses(const std::string& answer);
+
+}  // namespace holdfast::rbd

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Key-value pairs of RADOS objects: reads, and changes that are atomic together.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rbd/ceph_pool.h"
+
+namespace holdfast::rbd {
+
+// Values of the keys that exist; none if there is no such object.
+[[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> ReadOmap(
+    const CephPool& pool, const std::string& object, const std::vector<std::string>& keys);
+
+// Up to `limit` pairs whose keys come after `after`; `more` says whether there are others.
+[[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> ListOmap(const CephPool& pool,
+                                                                          const std::string& object,
+                                                                          const std::string& after,
+                                                                          std::size_t limit,
+                                                                          bool& more);
+
+// One atomic operation: nothing is changed unless every guard holds.
+struct OmapChange {
+  std::map<std::string, std::string> guards;  // key -> present value; empty: there is no such key
+  std::map<std::string, std::string> values;  // to be set
+  std::vector<std::string> removals;
+};
+
+// Makes the object if it is missing. The error of the result is ECANCELED if a guard did not hold.
+[[nodiscard]] CallResult ChangeOmap(const CephPool& pool, const std::string& object,
+                                    const OmapChange& change, const std::string& what);
+
+}  // namespace holdfast::rbd

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the rbd pool share, and its questions that change nothing.
+#include "rbd/rbd_pool.h"
+
+#include <algorithm>
+
+#include "os/file.h"
+#include "pool/checked_json.h"
+#include "rbd/ceph_key.h"
+
+namespace holdfast::rbd {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kKnownPools[] = "pools";
+constexpr int kPrivate = 0700;
+constexpr int kKnownVersion = 1;
+// The monitors' own figures are no younger.
+constexpr std::chrono::seconds kStatisticsLife{5};
+// The name space of volumes' UUIDs is that of the pool's location; this is the root of them all.
+constexpr char kRootNamespace[] = "a5d2a2c8-2f9e-4f64-9c8c-5f6f1c6d1a3b";
+
+// What the state directory remembers of a pool of that name; nothing if it knows none.
+absl::StatusOr<std::optional<std::string>> ReadKnown(int known_pools_fd, const std::string& name) {
+  const auto text = os::ReadFileAt(known_pools_fd, name + ".json");
+  if (absl::IsNotFound(text.status())) return std::optional<std::string>();
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(const json known, pool::DecodeChecked(*text, kKnownVersion,
+                                                         fmt::format("memory of pool '{}'", name)));
+  const auto identity = known.find("ceph_pool");
+  if (identity != known.end() && identity->is_string()) return identity->get<std::string>();
+  return FailedPrecondition("pool '{}' was of another kind before; give this one another name",
+                            name);
+}
+
+bool IsUsable(VolumeState state) {
+  return state != VolumeState::kAllocating && state != VolumeState::kDeleting;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
+                                                       const std::string& node_id,
+                                                       int state_directory_fd,
+                                                       std::shared_ptr<Clusters> clusters) {
+  const std::string what = fmt::format("pool '{}'", config.name);
+  RETURN_IF_ERROR(Annotate(LoadCephLibrary().status(), what));
+  RETURN_IF_ERROR(Annotate(ReadCephKey(config.ceph.keyring, config.ceph.user).status(), what));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPools, kPrivate));
+  ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state_directory_fd, kKnownPools));
+  ASSIGN_OR_RETURN(auto identity, ReadKnown(known_pools.get(), config.name));
+  ASSIGN_OR_RETURN(const std::string id, UuidOfName(kRootNamespace, config.location));
+  pool::PoolInfo info{.id = id,
+                      .name = config.name,
+                      .kind = config.kind,
+                      .location = config.location,
+                      .node = "",
+                      .default_filesystem = config.default_filesystem};
+  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, node_id,
+                                              std::move(known_pools), std::move(identity),
+                                              std::move(clusters)));
+}
+
+absl::Status RbdPool::CheckReady() {
+  RETURN_IF_ERROR(LoadCephLibrary().status());
+  return ReadCephKey(access_.keyring, access_.user).status();
+}
+
+VolumeId RbdPool::IdOf(const std::string& name) const {
+  return VolumeId{info_.name, info_.node, *UuidOfName(info_.id, name)};  // info_.id is a UUID
+}
+
+absl::StatusOr<Volume> RbdPool::Get(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
+  return WithPool(entry.record.volume);
+}
+
+absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
+                                                  std::size_t limit) {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  std::vector<Volume> volumes;
+  std::string after = after_uuid;
+  while (limit == 0 || volumes.size() < limit) {
+    const std::size_t wanted = limit == 0 ? 0 : limit - volumes.size();
+    ASSIGN_OR_RETURN(const auto records, Journal::List(*ceph, after, wanted));
+    for (const pool::VolumeRecord& record : records) {
+      if (IsUsable(record.volume.state)) volumes.push_back(WithPool(record.volume));
+    }
+    if (limit == 0 || records.size() < wanted) break;
+    after = records.back().volume.id.uuid;
+  }
+  return volumes;
+}
+
+absl::StatusOr<PoolCapacity> RbdPool::Measure(Provisioning provisioning) {
+  // Ceph allocates when written: no thick volume can be made.
+  if (provisioning == Provisioning::kThick) return PoolCapacity{};
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  ASSIGN_OR_RETURN(const auto statistics, Statistics(*ceph));
+  if (!statistics) {
+    return Unavailable("Ceph cluster {} has no statistics of pool '{}': is a ceph-mgr running?",
+                       ceph->identity().cluster, ceph->pool_name());
+  }
+  const Bytes largest = AlignDown(statistics->available, kVolumeGranularity);
+  return PoolCapacity{.available_bytes = largest,
+                      .maximum_volume_bytes = largest,
+                      .minimum_volume_bytes = kVolumeGranularity};
+}
+
+absl::StatusOr<pool::PoolUsage> RbdPool::Usage() {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  ASSIGN_OR_RETURN(const auto measured, Statistics(*ceph));
+  const PoolStatistics statistics = measured.value_or(PoolStatistics{});
+  pool::PoolUsage usage{.total = statistics.stored + statistics.available,
+                        .free = statistics.available};
+  usage.thin_available = AlignDown(statistics.available, kVolumeGranularity);
+  ASSIGN_OR_RETURN(const std::vector<Volume> volumes, List("", 0));
+  for (const Volume& volume : volumes) usage.thin_promised += volume.capacity_bytes;
+  usage.volumes = volumes.size();
+  return usage;
+}
+
+VolumeCondition RbdPool::Condition(const Volume& volume) {
+  const auto abnormal = [](std::string message) {
+    return VolumeCondition{true, std::move(message)};
+  };
+  const auto ceph = Connect();
+  if (!ceph.ok()) return abnormal(MessageOf(ceph.status()));
+  const std::string name = ImageName(volume.id.uuid);
+  const auto facts = InspectImage(**ceph, name);
+  if (!facts.ok()) return abnormal(MessageOf(facts.status()));
+  if (!*facts) return abnormal(fmt::format("image '{}' is missing from the Ceph pool", name));
+  if ((*facts)->size < volume.capacity_bytes) {
+    return abnormal(fmt::format("image '{}' has {} bytes, the volume has {}: it was truncated",
+                                name, (*facts)->size, volume.capacity_bytes));
+  }
+  return VolumeCondition{false, "storage is as promised"};
+}
+
+absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ceph_ != nullptr && !ceph_->cluster().is_dead()) return ceph_;
+    ceph_.reset();
+  }
+  ASSIGN_OR_RETURN(auto cluster, clusters_->Get(access_));
+  ASSIGN_OR_RETURN(Ceph ceph, CephPool::Open(std::move(cluster), info_.location));
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(RequireKnown(ceph->identity()));
+  ceph_ = ceph;
+  return ceph;
+}
+
+// With mutex_ held. Volumes of one pool must never be looked for in another, where they would seem
+// to be gone.
+absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) {
+  const std::string found = identity.ToString();
+  if (identity_ && *identity_ != found) {
+    return FailedPrecondition(
+        "pool '{}' is {} now and was {} before: another cluster, or the Ceph pool was made anew; "
+        "give it another name",
+        info_.name, found, *identity_);
+  }
+  if (identity_) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      os::WriteFileDurably(known_pools_.get(), info_.name + ".json",
+                           pool::EncodeChecked(json{{"ceph_pool", found}}, kKnownVersion)));
+  identity_ = found;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JournalEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
+  auto entry = Journal::Read(ceph, id.uuid);
+  if (entry.ok() && IsUsable(entry->record.volume.state)) return entry;
+  if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
+  return NotFound("there is no volume '{}'", id.ToString());
+}
+
+absl::StatusOr<std::optional<PoolStatistics>> RbdPool::Statistics(const CephPool& ceph) {
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (statistics_ && now - measured_at_ < kStatisticsLife) return statistics_;
+  }
+  const std::string& name = access_.data_pool.empty() ? ceph.pool_name() : access_.data_pool;
+  ASSIGN_OR_RETURN(const auto statistics, AskStatistics(ceph.cluster(), name));
+  const std::lock_guard lock(mutex_);
+  statistics_ = statistics;
+  measured_at_ = now;
+  return statistics;
+}
+
+absl::Status RbdPool::RequireRoom(const CephPool& ceph, Bytes bytes) {
+  ASSIGN_OR_RETURN(const auto statistics, Statistics(ceph));
+  // Without statistics nothing is known, and that is no reason to refuse.
+  if (!statistics || bytes <= statistics->available) return absl::OkStatus();
+  return ResourceExhausted("pool '{}' has no room for {}: {} are available in Ceph pool '{}'",
+                           info_.name, FormatBytes(bytes), FormatBytes(statistics->available),
+                           info_.location);
+}
+
+os::RbdImageName RbdPool::NameOf(const std::string& uuid) const {
+  return {.pool = PoolNameIn(info_.location),
+          .name_space = NamespaceIn(info_.location),
+          .image = ImageName(uuid)};
+}
+
+Volume RbdPool::WithPool(Volume volume) const {
+  volume.id.pool = info_.name;
+  volume.id.node = info_.node;
+  return volume;
+}
+
+}  // namespace holdfast::rbd

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver whose pool is in Ceph."""
+
+import json
+
+import csi_client
+import driver
+import serve
+
+POOL = "ceph"  # its name in the driver
+KEYS = "0123456789abcdef"
+
+
+class RbdDriver(driver.Driver):
+    def __init__(self, binary, directory, ceph, user, *, location="rbd", monitors=None,
+                 keyring=None, node="test-node", pools=()):
+        self.directory = directory
+        self.ceph = ceph
+        directory.mkdir(exist_ok=True)
+        keyring = keyring or ceph.directory / f"{user}.keyring"
+        own = (f"{POOL}=rbd:{location},monitors={monitors or ceph.monitors},user={user},"
+               f"keyring={keyring}")
+        self.server = serve.Server(binary, directory, [own, *pools], node)
+        self.client = csi_client.Client(self.server.socket)
+
+    def leftovers(self):
+        stages = self.directory / "state" / "stages"
+        found = list(stages.iterdir()) if stages.is_dir() else []
+        return [f"file left: {path}" for path in found]
+
+
+def image_of(volume_id):
+    return f"holdfast-{driver.uuid_of(volume_id)}"
+
+
+def journal_object(uuid):
+    return f"holdfast.volumes.{uuid[0]}"
+
+
+def journal(ceph, namespace=""):
+    """Every key and value of the journal."""
+    place = ["--namespace", namespace] if namespace else []
+    found = {}
+    for name in ceph.rados(*place, "ls").split():
+        if name.startswith("holdfast.volumes."):
+            for key in ceph.rados(*place, "listomapkeys", name).split():
+                found[key] = value(ceph, place, name, key)
+    return found
+
+
+def value(ceph, place, name, key):
+    path = ceph.directory / "omap-value"
+    ceph.rados(*place, "getomapval", name, key, path)
+    return json.loads(path.read_text())
+
+
+def record(ceph, volume_id):
+    return journal(ceph)[driver.uuid_of(volume_id)]
+
+
+def residue(ceph, namespace=""):
+    """What deleted volumes left: journal keys, images, and objects of images."""
+    place = ["--namespace", namespace] if namespace else []
+    objects = [name for name in ceph.rados(*place, "ls").split()
+               if name.startswith(("rbd_data.", "rbd_header.", "rbd_id.", "rbd_object_map."))]
+    return [*journal(ceph, namespace), *ceph.images(f"rbd/{namespace}" if namespace else "rbd"),
+            *objects]

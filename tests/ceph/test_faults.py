@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster that stands still, restarts, refuses, fences or is full: nothing is lost, doubled or
+stuck."""
+
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import csi_client
+import driver as driver_module
+import driver_fixtures
+from cluster import until
+from csi_client import refused
+from conftest import CAPS
+from rbd_driver import image_of, journal, record, residue
+
+MIB = driver_module.MIB
+BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
+
+
+def expand(driver, volume_id, required):
+    return driver.call("ControllerExpandVolume", volume_id=volume_id,
+                       capacity_range=csi_client.at_least(required))
+
+
+@pytest.fixture
+def frozen(ceph):
+    """Stops the object store, as a disk that hangs does."""
+    def freeze():
+        ceph.signal("osd.0", signal.SIGSTOP)
+    yield freeze
+    ceph.signal("osd.0", signal.SIGCONT)
+
+
+def test_an_object_store_that_hangs(driver, ceph, frozen):
+    kept, doomed = driver.create("kept", size=64 * MIB), driver.create("doomed", size=64 * MIB)
+    calls = {
+        "create": lambda: driver.create("new", size=64 * MIB),
+        "expand": lambda: expand(driver, kept.volume_id, 80 * MIB),
+        "delete": lambda: driver.delete(doomed.volume_id),
+        "get": lambda: driver.call("ControllerGetVolume", volume_id=kept.volume_id),
+        "list": lambda: driver.call("ListVolumes"),
+    }
+    frozen()
+    for call in calls.values():
+        began = time.monotonic()
+        with refused("UNAVAILABLE", "did not answer in time"):
+            call()
+        assert time.monotonic() - began < BOUND_SECONDS, "every call ends before the CO gives up"
+    ceph.signal("osd.0", signal.SIGCONT)
+    for name in ("create", "expand", "delete"):
+        until_it_works(calls[name])
+    assert len(driver.listed()) == 2 == len(ceph.images()), "none twice, none lost"
+    assert record(ceph, kept.volume_id)["capacity_bytes"] == 80 * MIB
+
+
+def until_it_works(call, seconds=60):
+    """Repeats a call as a CO does: only while the code says that it may still be running."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except csi_client.grpc.RpcError as error:
+            maybe = csi_client.code_of(error) in (*csi_client.MAYBE_RUNNING, "FAILED_PRECONDITION")
+            assert maybe, error.details()
+            assert time.monotonic() < deadline, error.details()
+            time.sleep(0.2)
+
+
+@pytest.mark.slice
+def test_a_client_that_was_fenced_comes_back(driver, ceph):
+    volume = driver.create("pvc-1")
+    for address in ceph.clients():
+        ceph.ceph("osd", "blocklist", "add", address)
+    until_it_works(lambda: driver.create("pvc-2"))
+    assert len(driver.listed()) == 2
+    driver.delete(volume.volume_id)
+    assert "connected to Ceph cluster" in driver.log().split("fenced")[-1]
+
+
+def test_two_controllers_that_make_the_same_volumes(driver, new_driver, ceph):
+    """Neither knows of the other: what is in the cluster keeps them apart."""
+    drivers = [driver, new_driver("other", node="other-node")]
+    names = [f"pvc-{number}" for number in range(12)]
+
+    def make_all(one):
+        return [until_it_works(lambda name=name: one.create(name, size=64 * MIB)).volume_id
+                for name in names]
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(make_all, drivers)
+    assert first == second and sorted(driver.listed()) == sorted(first)
+    assert sorted(ceph.images()) == sorted(image_of(volume_id) for volume_id in first)
+
+    def delete_all(one):
+        for volume_id in first:
+            until_it_works(lambda volume_id=volume_id: one.delete(volume_id))
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(delete_all, drivers))
+    assert residue(ceph) == []
+
+
+def test_a_monitor_that_restarts(driver, ceph):
+    driver.create("pvc-1")
+    pid = ceph.pid("mon.a")
+    ceph.signal("mon.a", signal.SIGKILL)
+    until_it_works(lambda: driver.create("pvc-2"))
+    until(lambda: ceph.pid("mon.a") not in (0, pid) and ceph.try_ceph("quorum_status") is not None,
+          "the monitor does not come back", 60)
+    until_it_works(lambda: driver.create("pvc-3"))
+    assert len(driver.listed()) == 3
+
+
+@pytest.mark.slice
+def test_a_wrong_key(new_driver, ceph, directory):
+    path = directory / "wrong.keyring"
+    other = ceph.make_user("other", *CAPS).read_text()
+    path.write_text(other.replace("client.other", "client.holdfast"))
+    driver = new_driver("wrong", keyring=path)
+    # librados says the same of a wrong key as of monitors that are not there.
+    with refused("UNAVAILABLE", "and the key"):
+        driver.create("pvc-1")
+    assert driver.is_ready(), "a restart would not help"
+    # The right key is taken without a restart.
+    path.write_text((ceph.directory / "holdfast.keyring").read_text())
+    assert driver.create("pvc-1").volume_id
+
+
+def test_a_user_without_rights(new_driver, ceph):
+    ceph.make_user("reader", ("mon", "profile rbd-read-only"), ("osd", "profile rbd-read-only"))
+    driver = new_driver("reader", user="reader")
+    with refused("FAILED_PRECONDITION", "caps"):
+        driver.create("pvc-1")
+    assert journal(ceph) == {}
+
+
+def test_monitors_that_cannot_be_reached(new_driver, directory):
+    (directory / "files").mkdir()
+    driver = new_driver("far", monitors="127.0.0.1:9",
+                        pools=[f"files=file:{directory}/files,reserve=0"])
+    assert driver.is_ready(), "the other pools serve"
+    volume = driver.create("here", pool="files", size=4 * MIB, access="block")
+    began = time.monotonic()
+    with refused("UNAVAILABLE", "did not answer in time"):
+        driver.create("pvc-1")
+    assert time.monotonic() - began < BOUND_SECONDS
+    driver.delete(volume.volume_id)
+    driver.server.kill()
+
+
+def test_a_missing_keyring_is_told_at_the_start(directory, ceph):
+    import rbd_driver
+    driver = rbd_driver.RbdDriver(driver_fixtures.binary(), directory / "d", ceph, "holdfast",
+                                  keyring=directory / "gone")
+    assert driver.server.start() is not None
+    assert driver.server.process.wait() != 0 and "keyring" in driver.log()
+
+
+def test_the_pool_of_another_cluster_is_not_taken(new_driver, ceph):
+    """Volumes must never seem to be gone because a name stands for another pool now."""
+    driver = new_driver()
+    volume = driver.create("pvc-1")
+    known = driver.directory / "state" / "pools" / "ceph.json"
+    sound = known.read_text()
+    ceph.make_pool("other")
+    try:
+        assert driver.server.stop() is None
+        elsewhere = new_driver(driver.directory.name, location="other")
+        for call in (lambda: elsewhere.delete(volume.volume_id), lambda: elsewhere.create("x"),
+                     lambda: elsewhere.call("ListVolumes")):
+            with refused("FAILED_PRECONDITION", "give it another name"):
+                call()
+        assert known.read_text() == sound
+        elsewhere.server.kill()
+        driver.start()
+        assert driver.listed() == [volume.volume_id]
+    finally:
+        ceph.ceph("osd", "pool", "delete", "other", "other", "--yes-i-really-really-mean-it")
+
+
+def test_a_full_pool(driver, ceph):
+    volume = driver.create("pvc-1", size=64 * MIB)
+    ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "1")
+    try:
+        until(lambda: "full_quota" in ceph.ceph("osd", "pool", "ls", "detail"),
+              "the quota is not seen", 120)
+        with refused("RESOURCE_EXHAUSTED", "full or at its quota|no room"):
+            driver.create("pvc-2", size=64 * MIB)
+        assert driver.listed() == [volume.volume_id]
+        driver.delete(volume.volume_id)  # what makes room must work
+    finally:
+        ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "0")
+        until(lambda: "full_quota" not in ceph.ceph("osd", "pool", "ls", "detail"),
+              "the quota stays", 120)
+    until_it_works(lambda: driver.create("pvc-2", size=64 * MIB))
+
+
+@pytest.mark.slice
+def test_the_key_is_nowhere_to_be_seen(driver, ceph):
+    driver.create("pvc-1")
+    key = next(line.split("=", 1)[1].strip() for line in
+               (ceph.directory / "holdfast.keyring").read_text().splitlines() if "key" in line)
+    places = [driver.log(), str(journal(ceph)),
+              open(f"/proc/{driver.server.process.pid}/cmdline").read(),
+              open(f"/proc/{driver.server.process.pid}/environ").read(),
+              *(path.read_text() for path in (driver.directory / "state").rglob("*")
+                if path.is_file())]
+    assert len(key) > 30 and not [place for place in places if key in place]

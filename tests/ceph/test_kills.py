@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 at and in every call into Ceph's libraries: the CO's repetition finishes what began."""
+
+import mmap
+import os
+import platform
+import random
+import struct
+
+import pytest
+
+import csi_client
+import driver as driver_module
+from cluster import until
+from rbd_driver import image_of, journal, record, residue
+from test_faults import until_it_works
+
+MIB = driver_module.MIB
+ORDERS_BYTES = 128
+MOST_CALLS = 60  # that one operation makes
+SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(1 << 32)))
+DYING_SECONDS = 30
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64",
+                                reason="the routines that kill are x86-64 code")
+
+
+class KillPoint:
+    """Orders to the library that is preloaded into the driver (kill_point.c)."""
+
+    def __init__(self, directory):
+        self.path = directory / "orders"
+        self.path.write_bytes(bytes(ORDERS_BYTES))
+        with open(self.path, "r+b") as file:
+            self.memory = mmap.mmap(file.fileno(), ORDERS_BYTES)
+
+    def arm(self, call, microseconds=0):
+        self.memory[0:ORDERS_BYTES] = struct.pack("<ii", call, microseconds).ljust(
+            ORDERS_BYTES, b"\0")
+
+    def disarm(self):
+        self.arm(0)
+
+    @property
+    def victim(self):
+        return self.memory[8:72].rstrip(b"\0").decode()
+
+
+@pytest.fixture
+def kill_point(directory, monkeypatch):
+    point = KillPoint(directory)
+    monkeypatch.setenv("HOLDFAST_KILL_ORDERS", str(point.path))
+    monkeypatch.setenv("LD_PRELOAD", os.environ["HOLDFAST_KILL_POINT"])
+    return point
+
+
+def run_killed(driver, kill_point, call, number, microseconds=0):
+    """Runs the call with a kill at the given step; returns whether the driver died of it."""
+    kill_point.arm(number, microseconds)
+    try:
+        call()
+        died = bool(kill_point.victim) and driver.server.process.poll() is not None
+    except csi_client.grpc.RpcError as error:
+        assert kill_point.victim, error.details()
+        died = True
+    if kill_point.victim:  # ordered, so it comes
+        driver.server.process.wait(DYING_SECONDS)
+        died = True
+    kill_point.disarm()
+    if died:
+        driver.start()
+    return died
+
+
+def each_kill(driver, kill_point, prepare, call, check):
+    """Kills at the first, second, ... step of a call, until it has no more steps."""
+    victims = []
+    for number in range(1, MOST_CALLS):
+        context = prepare(number)
+        if not run_killed(driver, kill_point, lambda: call(context), number):
+            check(context, None)
+            break
+        victims.append(kill_point.victim)
+        check(context, number)
+    else:
+        raise AssertionError("the call never ends")
+    return number - 1
+
+
+@pytest.mark.slice
+def test_create(driver, kill_point, ceph):
+    driver.restart()  # with the library
+    name = "pvc-{}".format
+
+    def check(number, killed):
+        assert len(driver.listed()) <= 1
+        volume = until_it_works(lambda: driver.create(name(number), size=64 * MIB))
+        assert driver.listed() == [volume.volume_id] and ceph.images() == [
+            image_of(volume.volume_id)]
+        assert record(ceph, volume.volume_id)["state"] == "ready"
+        until_it_works(lambda: driver.delete(volume.volume_id))
+        assert residue(ceph) == []
+    steps = each_kill(driver, kill_point, lambda number: number,
+                      lambda number: driver.create(name(number), size=64 * MIB), check)
+    assert steps >= 5, "there are that many at least"
+
+
+def test_create_is_undone_for_another_request(driver, kill_point, ceph):
+    """The CO was never told of it, and asks for something else by the same name now."""
+    driver.restart()
+    for number in range(3, 7):
+        run_killed(driver, kill_point, lambda: driver.create("pvc", size=64 * MIB), number)
+        if journal(ceph) and next(iter(journal(ceph).values()))["state"] == "ready":
+            driver.delete(driver.listed()[0])
+            continue
+        volume = until_it_works(lambda: driver.create("pvc", size=96 * MIB))
+        assert volume.capacity_bytes == 96 * MIB and len(ceph.images()) == 1
+        until_it_works(lambda: driver.delete(volume.volume_id))
+        assert residue(ceph) == []
+
+
+def test_delete(driver, kill_point, ceph):
+    driver.restart()
+
+    def check(volume, killed):
+        until_it_works(lambda: driver.delete(volume.volume_id))
+        assert driver.listed() == [] and residue(ceph) == []
+    steps = each_kill(driver, kill_point,
+                      lambda number: driver.create(f"pvc-{number}", size=64 * MIB),
+                      lambda volume: driver.delete(volume.volume_id), check)
+    assert steps >= 4
+
+
+def test_expand(driver, kill_point, ceph):
+    driver.restart()
+
+    def grow(volume):
+        return driver.call("ControllerExpandVolume", volume_id=volume.volume_id,
+                           capacity_range=csi_client.at_least(96 * MIB))
+
+    def check(volume, killed):
+        assert until_it_works(lambda: grow(volume)).capacity_bytes == 96 * MIB
+        stored = record(ceph, volume.volume_id)
+        assert (stored["capacity_bytes"], stored["grow_to_bytes"]) == (96 * MIB, 0)
+        until(lambda: not ceph.watchers(image_of(volume.volume_id)), "a dead client's watch", 60)
+        driver.delete(volume.volume_id)
+    steps = each_kill(driver, kill_point,
+                      lambda number: driver.create(f"pvc-{number}", size=64 * MIB), grow, check)
+    assert steps >= 5
+
+
+def test_in_the_middle_of_calls(driver, kill_point, ceph):
+    """At random moments while the library works."""
+    driver.restart()
+    rng = random.Random(SEED)
+    print(f"seed {SEED}")
+    for round_number in range(12):
+        name = f"pvc-{round_number}"
+        run_killed(driver, kill_point, lambda: driver.create(name, size=64 * MIB),
+                   rng.randrange(2, 6), rng.randrange(1, 8000))
+        volume = until_it_works(lambda: driver.create(name, size=64 * MIB))
+        assert ceph.images() == [image_of(volume.volume_id)]
+        run_killed(driver, kill_point, lambda: driver.delete(volume.volume_id),
+                   rng.randrange(2, 5), rng.randrange(1, 8000))
+        until_it_works(lambda: driver.delete(volume.volume_id))
+        assert residue(ceph) == [], f"seed {SEED}"

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rbd/monitor_answers.h"
+
+#include <catch2/catch.hpp>
+
+#include "support/outcome.h"
+
+namespace holdfast::rbd {
+namespace {
+
+TEST_CASE("what could still be stored in a pool") {
+  const char answer[] =
+      R"({"stats": {"total_bytes": 100, "total_avail_bytes": 90},
+          "pools": [{"name": "a", "id": 1, "stats": {"stored": 1, "max_avail": 7}},
+                    {"name": "b", "id": 2, "stats": {"stored": 2, "max_avail": 8}}]})";
+  const auto statistics = test::Value(ParseStatistics(answer, "b"));
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->stored == 2);
+  CHECK(statistics->available == 8);
+  CHECK_FALSE(test::Value(ParseStatistics(answer, "c")).has_value());
+}
+
+TEST_CASE("a cluster without statistics is not a full one") {
+  const char answer[] =
+      R"({"stats": {"total_bytes": 0}, "pools": [{"name": "a", "stats": {"stored": 0, "max_avail": 0}}]})";
+  CHECK_FALSE(test::Value(ParseStatistics(answer, "a")).has_value());
+}
+
+TEST_CASE("addresses for the kernel") {
+  const char both[] =
+      R"({"mons": [{"public_addrs": {"addrvec": [{"type": "v2", "addr": "10.0.0.1:3300"},
+                                                 {"type": "v1", "addr": "10.0.0.1:6789"}]}},
+                   {"public_addrs": {"addrvec": [{"type": "v1", "addr": "10.0.0.2:6789"}]}}]})";
+  const auto first = test::Value(ParseMonitorAddresses(both));
+  CHECK(first.addresses == std::vector<std::string>{"10.0.0.1:6789", "10.0.0.2:6789"});
+  CHECK_FALSE(first.messenger_v2);
+  const char second_only[] =
+      R"({"mons": [{"public_addrs": {"addrvec": [{"type": "v2", "addr": "10.0.0.1:3300"}]}}]})";
+  const auto second = test::Value(ParseMonitorAddresses(second_only));
+  CHECK(second.addresses == std::vector<std::string>{"10.0.0.1:3300"});
+  CHECK(second.messenger_v2);
+}
+
+TEST_CASE("an answer that is none is an error") {
+  for (const char* answer : {"", "{}", "[]", "{\"stats\": {\"total_bytes\": \"x\"}}"}) {
+    CAPTURE(answer);
+    CHECK_FAILS(ParseStatistics(answer, "a"), kInternal, "monitors' answer");
+    CHECK_FAILS(ParseMonitorAddresses(answer), kInternal, "monitors' answer");
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::rbd
