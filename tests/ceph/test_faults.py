@@ -2,7 +2,9 @@
 """A cluster that stands still, restarts, refuses, fences or is full: nothing is lost, doubled or
 stuck."""
 
+import json
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +16,7 @@ import driver_fixtures
 from cluster import until
 from csi_client import refused
 from conftest import CAPS
-from rbd_driver import image_of, journal, record, residue
+from rbd_driver import image_of, journal, record
 
 MIB = driver_module.MIB
 BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
@@ -80,25 +82,29 @@ def test_a_client_that_was_fenced_comes_back(driver, ceph):
     assert "connected to Ceph cluster" in driver.log().split("fenced")[-1]
 
 
-def test_two_controllers_that_make_the_same_volumes(driver, new_driver, ceph):
-    """Neither knows of the other: what is in the cluster keeps them apart."""
-    drivers = [driver, new_driver("other", node="other-node")]
-    names = [f"pvc-{number}" for number in range(12)]
+def test_two_controllers_that_want_the_same_names(driver, new_driver, ceph):
+    """Neither knows of the other, and they want other sizes: what is in the cluster decides."""
+    sizes = {driver: 64 * MIB, new_driver("other", node="other-node"): 96 * MIB}
+    names = [f"pvc-{number}" for number in range(24)]
+    together = threading.Barrier(len(sizes))
 
     def make_all(one):
-        return [until_it_works(lambda name=name: one.create(name, size=64 * MIB)).volume_id
-                for name in names]
-    with ThreadPoolExecutor(2) as threads:
-        first, second = threads.map(make_all, drivers)
-    assert first == second and sorted(driver.listed()) == sorted(first)
-    assert sorted(ceph.images()) == sorted(image_of(volume_id) for volume_id in first)
-
-    def delete_all(one):
-        for volume_id in first:
-            until_it_works(lambda volume_id=volume_id: one.delete(volume_id))
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(delete_all, drivers))
-    assert residue(ceph) == []
+        made = []
+        for name in names:
+            together.wait()
+            try:
+                made.append(until_it_works(lambda name=name: one.create(name, size=sizes[one])))
+            except AssertionError as error:
+                assert "exists with another capacity" in str(error)
+        return made
+    with ThreadPoolExecutor(len(sizes)) as threads:
+        made = [volume for volumes in threads.map(make_all, sizes) for volume in volumes]
+    assert sorted(driver.listed()) == sorted(volume.volume_id for volume in made), "one each"
+    for volume in made:
+        image = json.loads(ceph.rbd("info", "--format", "json", f"rbd/{image_of(volume.volume_id)}"))
+        stored = record(ceph, volume.volume_id)
+        assert image["size"] == volume.capacity_bytes == stored["capacity_bytes"]
+        assert image["id"] == stored["image_id"]
 
 
 def test_a_monitor_that_restarts(driver, ceph):
