@@ -146,11 +146,20 @@ absl::Status StageStore::Remove(const std::string& volume_id) const {
 absl::Status StageStore::RemoveAll(const std::string& volume_id) const {
   RETURN_IF_ERROR(Remove(volume_id));
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
-  if (!id) return absl::OkStatus();
+  return id ? RemoveUndo(*id) : absl::OkStatus();
+}
+
+absl::Status StageStore::RemoveUndo(const VolumeId& id) const {
   for (const char* const suffix : kUndoSuffixes) {
-    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), id->ToString() + suffix));
+    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), id.ToString() + suffix));
   }
   return absl::OkStatus();
+}
+
+absl::Status StageStore::ForgetUndo(const VolumeId& id) const {
+  if (!HasUndo(id)) return absl::OkStatus();
+  RETURN_IF_ERROR(RemoveUndo(id));
+  return os::Sync(directory_.get(), path_);
 }
 
 bool StageStore::HasUndo(const VolumeId& id) const {

@@ -73,6 +73,10 @@ class StageStore final {
   // stage. OK if there is none.
   [[nodiscard]] absl::Status Remove(const std::string& volume_id) const;
 
+  // Removes what is at UndoPath or beside it, durably: another node may have had the volume since,
+  // and taking back now would take back what was written there. OK if there is nothing.
+  [[nodiscard]] absl::Status ForgetUndo(const VolumeId& id) const;
+
   // Removes everything of a volume that is no more. OK if there is nothing.
   [[nodiscard]] absl::Status RemoveAll(const std::string& volume_id) const;
 
@@ -82,6 +86,7 @@ class StageStore final {
     StageRecord record{};  // of kCurrent
   };
   [[nodiscard]] absl::StatusOr<Loaded> Load(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status RemoveUndo(const VolumeId& id) const;
 
   StageStore(os::UniqueFd directory, std::string path, std::string boot_id)
       : directory_(std::move(directory)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}

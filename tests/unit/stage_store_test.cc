@@ -106,6 +106,20 @@ TEST_CASE_METHOD(Fixture, "a damaged, foreign or newer record does not count") {
   REQUIRE_OK(store.Find(kId));
 }
 
+TEST_CASE_METHOD(Fixture, "what was to be taken back is forgotten, and nothing else") {
+  const VolumeId id = VolumeId::Parse(kId).value();
+  REQUIRE_OK(store.ForgetUndo(id));
+  REQUIRE_OK(store.Write(Record()));
+  const auto stages = test::Value(os::OpenDirectoryAt(state.fd(), "stages"));
+  for (const std::string& suffix : {std::string(".undo"), std::string(".undo.used")}) {
+    REQUIRE_OK(os::ReplaceFile(stages.get(), kId + suffix, "bytes"));
+    REQUIRE(store.HasUndo(id));
+    REQUIRE_OK(store.ForgetUndo(id));
+    CHECK_FALSE(store.HasUndo(id));
+  }
+  REQUIRE_OK(store.Find(kId));
+}
+
 TEST_CASE_METHOD(Fixture, "the directory and its files are the owner's alone") {
   REQUIRE_OK(store.Write(Record()));
   struct stat facts {};
