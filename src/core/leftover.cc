@@ -12,7 +12,7 @@ struct Words {
 Words WordsFor(LeftoverKind kind) {
   switch (kind) {
     case LeftoverKind::kUnreachablePool:
-      return {"unreachable-pool", "mount the pool's disk where it was"};
+      return {"unreachable-pool", "mount the pool's disk where it was, or make its cluster answer"};
     case LeftoverKind::kUnreadableStages:
       return {"unreadable-stages", "make the state directory and /proc/self/mountinfo readable"};
     case LeftoverKind::kTrash:
@@ -29,9 +29,12 @@ Words WordsFor(LeftoverKind kind) {
       return {"unlisted-volume", "do what the problem says"};
     case LeftoverKind::kDamagedVolume:
       return {"damaged-volume", "restore the volume's record.json or image from a backup"};
+    case LeftoverKind::kOrphanedImage:
+      return {"orphaned-image", "look into the image that the problem names; rbd rm removes it"};
     case LeftoverKind::kOrphanedDevice:
       return {"orphaned-device",
-              "end what uses the device; if it is nothing of yours, losetup --detach it"};
+              "end what uses the device; if it is nothing of yours, take it away: losetup "
+              "--detach, or rbd unmap"};
     case LeftoverKind::kStaleStaging:
       return {"stale-staging", "end what uses the device, or unmount what shows the volume"};
     case LeftoverKind::kVoidStageRecord:

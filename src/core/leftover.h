@@ -18,6 +18,7 @@ enum class LeftoverKind {
   kTemporaryFile,       // of a record that was never put in its place
   kUnlistedVolume,      // put on disk while the process ran
   kDamagedVolume,       // a record that cannot be believed
+  kOrphanedImage,       // bytes in a shared pool that no record names
   kOrphanedDevice,      // attached by us, staged for nobody
   kStaleStaging,        // a stage record of a volume that is not staged any more
   kVoidStageRecord,     // of another boot, or damaged

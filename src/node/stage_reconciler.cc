@@ -71,7 +71,11 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
       const bool undo = stages_.HasUndo(located.id);
       return undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
     }
-    return *device ? std::optional(LeftoverKind::kOrphanedDevice) : std::nullopt;
+    if (*device) return LeftoverKind::kOrphanedDevice;
+    // Deleted by another node.
+    const bool void_undo =
+        stages_.HasUndo(located.id) && absl::IsNotFound(located.pool->Get(located.id).status());
+    return void_undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
   if (ShowsAnything(mounts, record)) return std::nullopt;

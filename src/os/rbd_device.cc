@@ -76,26 +76,30 @@ absl::Status NoModule() {
 
 bool IsLoaded() { return ::access(kDevices, F_OK) == 0; }
 
-// Whether the device directory describes the head of that image. A device that goes away while it
-// is looked at is none.
-bool Shows(int device_fd, const RbdImageName& image) {
+// Whether the device directory describes the head of such an image. A device that goes away while
+// it is looked at is none.
+bool Shows(int device_fd, const RbdImageName& prefix) {
   const auto is = [&](const char* name, const std::string& wanted) {
     const auto found = Attribute(device_fd, name);
     return found.ok() && *found == wanted;
   };
-  if (!is("name", image.image) || !is("pool", image.pool) || !is("current_snap", "-")) return false;
+  const auto name = Attribute(device_fd, "name");
+  if (!name.ok() || !name->starts_with(prefix.image)) return false;
+  if (!is("pool", prefix.pool) || !is("current_snap", "-")) return false;
   // Kernels before 4.19 have neither name spaces nor this file.
-  return image.name_space.empty() ? !Attribute(device_fd, "pool_ns").ok() || is("pool_ns", "")
-                                  : is("pool_ns", image.name_space);
+  return prefix.name_space.empty() ? !Attribute(device_fd, "pool_ns").ok() || is("pool_ns", "")
+                                   : is("pool_ns", prefix.name_space);
 }
 
 absl::StatusOr<RbdDevice> Describe(int device_fd, int index) {
   RbdDevice device{.index = index,
+                   .image = "",
                    .block = {},
                    .cluster = "",
                    .pool_id = -1,
                    .image_id = "",
                    .client_address = ""};
+  ASSIGN_OR_RETURN(device.image, Attribute(device_fd, "name"));
   ASSIGN_OR_RETURN(device.cluster, Attribute(device_fd, "cluster_fsid"));
   ASSIGN_OR_RETURN(const std::string pool_id, Attribute(device_fd, "pool_id"));
   ASSIGN_OR_RETURN(device.pool_id, NumberIn<std::int64_t>(pool_id));
@@ -162,8 +166,8 @@ absl::Status RequireRbdFeatures(std::uint64_t features) {
       "this kernel's rbd lacks image features {:#x}; it needs Linux 5.3 or newer", missing);
 }
 
-absl::StatusOr<std::optional<RbdDevice>> FindRbdDevice(const RbdImageName& image) {
-  std::optional<RbdDevice> found;
+absl::StatusOr<std::vector<RbdDevice>> FindRbdDevices(const RbdImageName& prefix) {
+  std::vector<RbdDevice> found;
   const auto devices = OpenDirectory(kDevices);
   if (absl::IsNotFound(devices.status())) return found;
   RETURN_IF_ERROR(devices.status());
@@ -171,13 +175,12 @@ absl::StatusOr<std::optional<RbdDevice>> FindRbdDevice(const RbdImageName& image
   for (const std::string& name : names) {
     // Its entries are symbolic links into /sys/devices/rbd.
     const auto directory = OpenDirectory(fmt::format("{}/{}", kDevices, name));
-    if (!directory.ok() || !Shows(directory->get(), image)) continue;
-    if (found) {
-      return FailedPrecondition("image '{}' of pool '{}' is mapped twice, as /dev/rbd{} and rbd{}",
-                                image.image, image.pool, found->index, name);
-    }
+    if (!directory.ok() || !Shows(directory->get(), prefix)) continue;
     ASSIGN_OR_RETURN(const int index, NumberIn<int>(name));
-    ASSIGN_OR_RETURN(found, Describe(directory->get(), index));
+    auto device = Describe(directory->get(), index);
+    if (!Shows(directory->get(), prefix)) continue;
+    RETURN_IF_ERROR(device.status());
+    found.push_back(*std::move(device));
   }
   return found;
 }
@@ -190,10 +193,10 @@ absl::StatusOr<RbdDevice> MapRbdImage(const RbdMapping& mapping) {
   const absl::Status written =
       WriteAttribute(BusFile("add"), MappingLine(mapping, key_name), error);
   if (!written.ok()) return MapError(error, written, mapping);
-  ASSIGN_OR_RETURN(const auto device, FindRbdDevice(mapping.image));
-  if (device) return *device;
-  return Internal("the kernel mapped image '{}' of pool '{}' but shows no device",
-                  mapping.image.image, mapping.image.pool);
+  ASSIGN_OR_RETURN(const auto devices, FindRbdDevices(mapping.image));
+  if (devices.size() == 1) return devices.front();
+  return Internal("the kernel mapped image '{}' of pool '{}' but shows {} devices of it",
+                  mapping.image.image, mapping.image.pool, devices.size());
 }
 
 absl::StatusOr<Bytes> RefreshRbdDevice(const RbdDevice& device) {

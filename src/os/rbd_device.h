@@ -26,7 +26,8 @@ struct RbdImageName {
 };
 
 struct RbdDevice {
-  int index = -1;  // N of /dev/rbdN
+  int index = -1;     // N of /dev/rbdN
+  std::string image;  // its name
   BlockDevice block;
   std::string cluster;         // fsid
   std::int64_t pool_id = -1;   // number of the pool in its cluster
@@ -47,12 +48,11 @@ struct RbdMapping {
 // the image features (bits of RBD_FEATURE_*).
 [[nodiscard]] absl::Status RequireRbdFeatures(std::uint64_t features);
 
-// The device of the image's head, if there is one. FAILED_PRECONDITION if it is mapped more than
-// once: nobody can tell then which of them a mount uses. NOT_FOUND is never answered: a kernel
-// without rbd has no device.
-[[nodiscard]] absl::StatusOr<std::optional<RbdDevice>> FindRbdDevice(const RbdImageName& image);
+// The devices of the heads of all images of that pool and name space whose names begin with the
+// image's. None on a kernel without rbd.
+[[nodiscard]] absl::StatusOr<std::vector<RbdDevice>> FindRbdDevices(const RbdImageName& prefix);
 
-// Maps an image that FindRbdDevice has not found, with a client of its own for this device alone,
+// Maps an image that FindRbdDevices has not found, with a client of its own for this device alone,
 // so that fencing it fences nothing else. Answers when the device is there.
 // FAILED_PRECONDITION: no rbd module, or the cluster refuses the user; UNAVAILABLE: the cluster did
 // not answer in time.

@@ -110,7 +110,8 @@ class Pool {
   [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
 
   // Volumes of which Attach, of this process or an earlier one, made a device that is still there.
-  // A device that another program made of the same bytes does not count.
+  // A device that another program made of the same bytes does not count as far as that can be told
+  // without asking a cluster; DetachOwnDevice can tell.
   [[nodiscard]] virtual absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() = 0;
 
   // Detach for a device that nobody is known to want: FAILED_PRECONDITION as well if it is not, or

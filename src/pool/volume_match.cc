@@ -40,6 +40,7 @@ VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes ca
                  .created_at = NowRfc3339()},
       .grow_to_bytes = 0,
       .sector_size = sector_size,
+      .image_name = "",
       .image_id = "",
   };
 }

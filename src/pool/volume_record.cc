@@ -55,6 +55,7 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   ASSIGN_OR_RETURN(volume.capacity_bytes, WholeNumber(object, "capacity_bytes"));
   ASSIGN_OR_RETURN(record.grow_to_bytes, WholeNumber(object, "grow_to_bytes"));
   ASSIGN_OR_RETURN(record.sector_size, SectorSize(object));
+  record.image_name = object.value("image_name", "");
   record.image_id = object.value("image_id", "");
   object.at("filesystem").get_to(volume.filesystem);
   object.at("filesystem_uuid").get_to(volume.filesystem_uuid);
@@ -102,6 +103,7 @@ std::string EncodeRecord(const VolumeRecord& record) {
       {"parameters", volume.parameters},
       {"created_at", volume.created_at},
   };
+  if (!record.image_name.empty()) object["image_name"] = record.image_name;
   if (!record.image_id.empty()) object["image_id"] = record.image_id;
   return EncodeChecked(std::move(object), kSchemaVersion);
 }

@@ -14,7 +14,10 @@ struct VolumeRecord {
   Volume volume;                    // id.pool and id.node are not stored: the pool knows them
   Bytes grow_to_bytes = 0;          // a growth that has begun, or 0
   std::uint32_t sector_size = 512;  // logical sector of the device; fixed for the volume's life
-  std::string image_id;             // Ceph's own id of an RBD image; empty for files
+  // Of an RBD image, empty for files: its name, chosen before it is made and given to no other
+  // image ever, and Ceph's own id of it, known when it is made.
+  std::string image_name;
+  std::string image_id;
 };
 
 // Whether the CO was told of a volume in this state and has not deleted it.

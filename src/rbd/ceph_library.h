@@ -50,6 +50,8 @@
   CALL(rbd_image_options_destroy)    \
   CALL(rbd_image_options_set_string) \
   CALL(rbd_image_options_set_uint64) \
+  CALL(rbd_image_spec_list_cleanup)  \
+  CALL(rbd_list2)                    \
   CALL(rbd_namespace_exists)         \
   CALL(rbd_open)                     \
   CALL(rbd_open_read_only)           \

@@ -20,7 +20,7 @@ struct CephPoolIdentity {
 };
 
 // Thread-safe.
-class CephPool final {
+class CephPool final : public std::enable_shared_from_this<CephPool> {
  public:
   // `location` is CEPHPOOL[/NAMESPACE]. FAILED_PRECONDITION when there is no such pool or name
   // space, with how to make it; otherwise as Cluster::Try.

@@ -5,11 +5,16 @@
 #include <array>
 #include <cerrno>
 
+#include "core/volume_id.h"
+
 namespace holdfast::rbd {
 namespace {
 
 constexpr std::size_t kIdText = 64;
 constexpr std::size_t kMaxWatchers = 64;
+constexpr std::size_t kUuidText = 36;
+constexpr std::size_t kChanceText = 8;
+constexpr std::size_t kFirstImages = 1024;  // room of a list to begin with
 
 // An image that is open, for as long as this lives.
 class OpenImage final {
@@ -50,26 +55,41 @@ class ImageOptions final {
   rbd_image_options_t options_ = nullptr;
 };
 
-absl::StatusOr<Bytes> SizeOf(const CephPool& pool, rbd_image_t image) {
-  std::uint64_t size = 0;
-  const CallResult asked =
-      pool.Try("read an image's size", [&] { return pool.library().rbd_get_size(image, &size); });
-  RETURN_IF_ERROR(asked.status);
-  return static_cast<Bytes>(size);
+CallResult ReadSize(const CephPool& pool, rbd_image_t image, Bytes& size) {
+  std::uint64_t found = 0;
+  CallResult asked =
+      pool.Try("read an image's size", [&] { return pool.library().rbd_get_size(image, &found); });
+  size = static_cast<Bytes>(found);
+  return asked;
 }
 
-absl::StatusOr<std::vector<std::string>> Watchers(const CephPool& pool, rbd_image_t image) {
+CallResult ReadWatchers(const CephPool& pool, rbd_image_t image,
+                        std::vector<std::string>& addresses) {
   const CephLibrary& library = pool.library();
   std::array<rbd_image_watcher_t, kMaxWatchers> watchers{};
   std::size_t count = watchers.size();
-  const CallResult asked = pool.Try("list an image's watchers", [&] {
+  CallResult asked = pool.Try("list an image's watchers", [&] {
     return library.rbd_watchers_list(image, watchers.data(), &count);
   });
-  RETURN_IF_ERROR(asked.status);
-  std::vector<std::string> addresses;
+  if (!asked.status.ok()) return asked;
   for (std::size_t i = 0; i < count; ++i) addresses.emplace_back(watchers.at(i).addr);
   library.rbd_watchers_list_cleanup(watchers.data(), count);
-  return addresses;
+  return asked;
+}
+
+CallResult ReadFacts(const CephPool& pool, rbd_image_t image, ImageFacts& facts) {
+  char id[kIdText] = {};
+  CallResult read = ReadSize(pool, image, facts.size);
+  if (read.status.ok()) {
+    read = pool.Try("read an image's id",
+                    [&] { return pool.library().rbd_get_id(image, id, sizeof(id)); });
+    facts.id = id;
+  }
+  if (read.status.ok()) {
+    read = pool.Try("read an image's features",
+                    [&] { return pool.library().rbd_get_features(image, &facts.features); });
+  }
+  return read.status.ok() ? ReadWatchers(pool, image, facts.watchers) : read;
 }
 
 absl::Status Missing(const std::string& name) {
@@ -78,7 +98,20 @@ absl::Status Missing(const std::string& name) {
 
 }  // namespace
 
-std::string ImageName(const std::string& uuid) { return "holdfast-" + uuid; }
+std::string ImagePrefix(const std::string& uuid) { return kImagePrefix + uuid + '-'; }
+
+std::string NewImageName(const std::string& uuid) {
+  return ImagePrefix(uuid) + RandomUuid().substr(0, kChanceText);
+}
+
+std::optional<std::string> UuidOfImage(const std::string& name) {
+  if (!name.starts_with(kImagePrefix)) return std::nullopt;
+  std::string uuid = name.substr(sizeof(kImagePrefix) - 1, kUuidText);
+  const bool ours = IsUuid(uuid) && name.starts_with(ImagePrefix(uuid)) &&
+                    name.size() == ImagePrefix(uuid).size() + kChanceText;
+  if (!ours) return std::nullopt;
+  return uuid;
+}
 
 absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size,
                        const std::string& data_pool) {
@@ -89,40 +122,25 @@ absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size
     library.rbd_image_options_set_string(options.get(), RBD_IMAGE_OPTION_DATA_POOL,
                                          data_pool.c_str());
   }
-  const auto make = [&] {
-    return pool.Try(fmt::format("make image '{}'", name), [&] {
-      return library.rbd_create4(pool.io(), name.c_str(), static_cast<std::uint64_t>(size),
-                                 options.get());
-    });
-  };
-  const CallResult made = make();
+  const CallResult made = pool.Try(fmt::format("make image '{}'", name), [&] {
+    return library.rbd_create4(pool.io(), name.c_str(), static_cast<std::uint64_t>(size),
+                               options.get());
+  });
   if (made.error != EEXIST) return made.status;
   ASSIGN_OR_RETURN(const auto present, InspectImage(pool, name));
   if (present && present->size == size) return absl::OkStatus();
   if (present) return AlreadyExists("image '{}' is there with another size", name);
-  // Its name is taken, but it cannot be opened: a creation that was cut short.
-  RETURN_IF_ERROR(RemoveImage(pool, name));
-  return make().status;
+  return AlreadyExists("image '{}' is there, but was never completed", name);
 }
 
 absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
                                                        const std::string& name) {
   const OpenImage open(pool, name, /*read_only=*/true);
-  if (open.opened().error == ENOENT) return std::optional<ImageFacts>();
-  RETURN_IF_ERROR(open.opened().status);
   ImageFacts facts;
-  ASSIGN_OR_RETURN(facts.size, SizeOf(pool, open.image()));
-  char id[kIdText] = {};
-  const CallResult identified = pool.Try("read an image's id", [&] {
-    return pool.library().rbd_get_id(open.image(), id, sizeof(id));
-  });
-  RETURN_IF_ERROR(identified.status);
-  facts.id = id;
-  const CallResult described = pool.Try("read an image's features", [&] {
-    return pool.library().rbd_get_features(open.image(), &facts.features);
-  });
-  RETURN_IF_ERROR(described.status);
-  ASSIGN_OR_RETURN(facts.watchers, Watchers(pool, open.image()));
+  const CallResult read =
+      open.opened().status.ok() ? ReadFacts(pool, open.image(), facts) : open.opened();
+  if (read.error == ENOENT) return std::optional<ImageFacts>();  // or removed meanwhile
+  RETURN_IF_ERROR(read.status);
   return facts;
 }
 
@@ -130,7 +148,8 @@ absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size
   const OpenImage open(pool, name, /*read_only=*/false);
   if (open.opened().error == ENOENT) return Missing(name);
   RETURN_IF_ERROR(open.opened().status);
-  ASSIGN_OR_RETURN(const Bytes present, SizeOf(pool, open.image()));
+  Bytes present = 0;
+  RETURN_IF_ERROR(ReadSize(pool, open.image(), present).status);
   if (present >= size) return absl::OkStatus();
   return pool
       .Try(fmt::format("grow image '{}'", name),
@@ -146,8 +165,29 @@ absl::Status RemoveImage(const CephPool& pool, const std::string& name) {
     return pool.library().rbd_remove(pool.io(), name.c_str());
   });
   if (removed.error == ENOENT) return absl::OkStatus();
-  if (removed.error != EBUSY && removed.error != EROFS) return removed.status;
-  return Unavailable("{}: a client has it open", MessageOf(removed.status));
+  if (removed.error == EBUSY || removed.error == EROFS) {
+    return Unavailable("{}: a client has it open", MessageOf(removed.status));
+  }
+  // librbd has many names for what it finds of an image that another client removes too.
+  if (!absl::IsInternal(removed.status)) return removed.status;
+  return WithCode(removed.status, absl::StatusCode::kUnavailable);
+}
+
+absl::StatusOr<std::vector<std::string>> ListImages(const CephPool& pool) {
+  const CephLibrary& library = pool.library();
+  std::vector<rbd_image_spec_t> images(kFirstImages);
+  std::size_t count = images.size();
+  CallResult listed;
+  do {  // it says how much room it needs
+    images.resize(count);
+    listed = pool.Try("list images",
+                      [&] { return library.rbd_list2(pool.io(), images.data(), &count); });
+  } while (listed.error == ERANGE);
+  RETURN_IF_ERROR(listed.status);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.emplace_back(images.at(i).name);
+  library.rbd_image_spec_list_cleanup(images.data(), count);
+  return names;
 }
 
 }  // namespace holdfast::rbd

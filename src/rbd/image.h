@@ -23,14 +23,22 @@ struct ImageFacts {
   std::vector<std::string> watchers;  // addresses of the clients that have it open, but not our own
 };
 
-// The name of the image of a volume.
-[[nodiscard]] std::string ImageName(const std::string& uuid);
+// A name for an image of the volume: the UUID, and a part by chance, so that no image has the name
+// of an earlier one. Whoever removes an image by name, however late, removes that one or none.
+[[nodiscard]] std::string NewImageName(const std::string& uuid);
+
+// What the names of all images of the volume, or of all volumes, begin with.
+[[nodiscard]] std::string ImagePrefix(const std::string& uuid);
+inline constexpr char kImagePrefix[] = "holdfast-";
+
+// The UUID in a name that NewImageName can have made.
+[[nodiscard]] std::optional<std::string> UuidOfImage(const std::string& name);
 
 // Thread-safe, as all of these. Errors as Cluster::Try. An image is opened read-only to be looked
 // at: opening it for writing would ask the exclusive lock of whoever has it.
 
 // Makes the image of exactly `size` bytes. OK if one of that size is there; ALREADY_EXISTS if one
-// of another size is.
+// of another size is, or one whose making is under way or was cut short.
 [[nodiscard]] absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size,
                                      const std::string& data_pool);
 
@@ -41,7 +49,12 @@ struct ImageFacts {
 // Grows it to `size` bytes; a larger one stays as it is. FAILED_PRECONDITION if there is none.
 [[nodiscard]] absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size);
 
-// Removes it. OK if there is none; UNAVAILABLE while a client has it open.
+// Removes it. OK if there is none; UNAVAILABLE while a client has it open, and when it may be half
+// removed. Not bounded in time: see
+// rbd/image_removals.h.
 [[nodiscard]] absl::Status RemoveImage(const CephPool& pool, const std::string& name);
+
+// The names of all images of the pool and name space, whoever made them.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ListImages(const CephPool& pool);
 
 }  // namespace holdfast::rbd

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/log.h"
 #include "pool/checked_json.h"
 #include "rbd/omap.h"
 
@@ -127,10 +126,10 @@ absl::Status Journal::SetHolder(const CephPool& pool, JournalEntry& entry,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<pool::VolumeRecord>> Journal::List(const CephPool& pool,
-                                                              const std::string& after_uuid,
-                                                              std::size_t limit) {
-  std::vector<pool::VolumeRecord> records;
+absl::StatusOr<Journal::Page> Journal::List(const CephPool& pool, const std::string& after_uuid,
+                                            std::size_t limit) {
+  Page listed;
+  std::vector<pool::VolumeRecord>& records = listed.records;
   for (const char* digit = kDigits; *digit != '\0'; ++digit) {
     if (!after_uuid.empty() && *digit < after_uuid.front()) continue;
     // '~' comes after "/holder".
@@ -143,13 +142,16 @@ absl::StatusOr<std::vector<pool::VolumeRecord>> Journal::List(const CephPool& po
       for (const auto& [key, text] : pairs) {
         if (key.size() != kUuidText) continue;  // a holder
         auto record = DecodeOf(key, text);
-        if (!record.ok()) LogError("{}", MessageOf(record.status()));
-        if (record.ok()) records.push_back(*std::move(record));
-        if (limit != 0 && records.size() == limit) return records;
+        if (record.ok()) {
+          records.push_back(*std::move(record));
+        } else {
+          listed.damaged.push_back(key);
+        }
+        if (limit != 0 && records.size() == limit) return listed;
       }
     }
   }
-  return records;
+  return listed;
 }
 
 }  // namespace holdfast::rbd

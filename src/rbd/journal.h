@@ -17,11 +17,12 @@
 
 namespace holdfast::rbd {
 
-// The node on which a volume is a device. Claimed after mapping and before the first access; held
-// until it is unmapped, by its node or, when its client is gone, by whoever fences it.
+// The node on which a volume is, or is about to be, a device. Announced before mapping, claimed
+// with the client's address after it and before the first access; held until it is unmapped, by its
+// node or, when its client is gone, by whoever fences it.
 struct Holder {
   std::string node;
-  std::string client_address;  // of the node's client for this one device
+  std::string client_address;  // of the node's client for this one device; empty: announced
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };
@@ -59,10 +60,13 @@ class Journal final {
   [[nodiscard]] static absl::Status SetHolder(const CephPool& pool, JournalEntry& entry,
                                               const std::optional<Holder>& holder);
 
-  // Up to `limit` (0: all) records after `after_uuid`, by uuid, in every state. A damaged one is
-  // logged and left out: it must not hide the others.
-  [[nodiscard]] static absl::StatusOr<std::vector<pool::VolumeRecord>> List(
-      const CephPool& pool, const std::string& after_uuid, std::size_t limit);
+  struct Page {
+    std::vector<pool::VolumeRecord> records;
+    std::vector<std::string> damaged;  // uuids of records between them that cannot be believed
+  };
+  // Up to `limit` (0: all) records after `after_uuid`, by uuid, in every state.
+  [[nodiscard]] static absl::StatusOr<Page> List(const CephPool& pool,
+                                                 const std::string& after_uuid, std::size_t limit);
 };
 
 }  // namespace holdfast::rbd

@@ -34,21 +34,17 @@ absl::StatusOr<std::optional<std::string>> ReadKnown(int known_pools_fd, const s
                             name);
 }
 
-bool IsUsable(VolumeState state) {
-  return state != VolumeState::kAllocating && state != VolumeState::kDeleting;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
-                                                       const std::string& node_id,
-                                                       int state_directory_fd,
+                                                       const Process& process,
                                                        std::shared_ptr<Clusters> clusters) {
   const std::string what = fmt::format("pool '{}'", config.name);
   RETURN_IF_ERROR(Annotate(LoadCephLibrary().status(), what));
   RETURN_IF_ERROR(Annotate(ReadCephKey(config.ceph.keyring, config.ceph.user).status(), what));
-  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPools, kPrivate));
-  ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state_directory_fd, kKnownPools));
+  const int state = process.state_directory_fd;
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state, kKnownPools, kPrivate));
+  ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state, kKnownPools));
   ASSIGN_OR_RETURN(auto identity, ReadKnown(known_pools.get(), config.name));
   ASSIGN_OR_RETURN(const std::string id, UuidOfName(kRootNamespace, config.location));
   pool::PoolInfo info{.id = id,
@@ -57,7 +53,7 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                       .location = config.location,
                       .node = "",
                       .default_filesystem = config.default_filesystem};
-  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, node_id,
+  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, process,
                                               std::move(known_pools), std::move(identity),
                                               std::move(clusters)));
 }
@@ -84,12 +80,12 @@ absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
   std::string after = after_uuid;
   while (limit == 0 || volumes.size() < limit) {
     const std::size_t wanted = limit == 0 ? 0 : limit - volumes.size();
-    ASSIGN_OR_RETURN(const auto records, Journal::List(*ceph, after, wanted));
-    for (const pool::VolumeRecord& record : records) {
-      if (IsUsable(record.volume.state)) volumes.push_back(WithPool(record.volume));
+    ASSIGN_OR_RETURN(const Journal::Page page, Journal::List(*ceph, after, wanted));
+    for (const pool::VolumeRecord& record : page.records) {
+      if (pool::IsUsable(record.volume.state)) volumes.push_back(WithPool(record.volume));
     }
-    if (limit == 0 || records.size() < wanted) break;
-    after = records.back().volume.id.uuid;
+    if (limit == 0 || page.records.size() < wanted) break;
+    after = page.records.back().volume.id.uuid;
   }
   return volumes;
 }
@@ -128,7 +124,9 @@ VolumeCondition RbdPool::Condition(const Volume& volume) {
   };
   const auto ceph = Connect();
   if (!ceph.ok()) return abnormal(MessageOf(ceph.status()));
-  const std::string name = ImageName(volume.id.uuid);
+  const auto entry = Journal::Read(**ceph, volume.id.uuid);
+  if (!entry.ok()) return abnormal(MessageOf(entry.status()));
+  const std::string& name = entry->record.image_name;
   const auto facts = InspectImage(**ceph, name);
   if (!facts.ok()) return abnormal(MessageOf(facts.status()));
   if (!*facts) return abnormal(fmt::format("image '{}' is missing from the Ceph pool", name));
@@ -173,7 +171,7 @@ absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) {
 
 absl::StatusOr<JournalEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
   auto entry = Journal::Read(ceph, id.uuid);
-  if (entry.ok() && IsUsable(entry->record.volume.state)) return entry;
+  if (entry.ok() && pool::IsUsable(entry->record.volume.state)) return entry;
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
   return NotFound("there is no volume '{}'", id.ToString());
 }
@@ -201,10 +199,10 @@ absl::Status RbdPool::RequireRoom(const CephPool& ceph, Bytes bytes) {
                            info_.location);
 }
 
-os::RbdImageName RbdPool::NameOf(const std::string& uuid) const {
+os::RbdImageName RbdPool::NameOf(const std::string& image) const {
   return {.pool = PoolNameIn(info_.location),
           .name_space = NamespaceIn(info_.location),
-          .image = ImageName(uuid)};
+          .image = image};
 }
 
 Volume RbdPool::WithPool(Volume volume) const {

@@ -13,12 +13,22 @@
 #include "os/rbd_device.h"
 #include "os/unique_fd.h"
 #include "pool/pool.h"
+#include "pool/stage_store.h"
 #include "rbd/ceph_pool.h"
 #include "rbd/image.h"
+#include "rbd/image_removals.h"
 #include "rbd/journal.h"
 #include "rbd/monitor_answers.h"
 
 namespace holdfast::rbd {
+
+// Whose pool it is: the process that opens it.
+struct Process {
+  std::string node_id;
+  bool is_controller = true;  // it looks after the whole pool; others after their own devices
+  int state_directory_fd = -1;
+  const pool::StageStore& stages;  // outlives the pool
+};
 
 // Besides what Pool says: at most one node has a volume as a device. Attach names the node that
 // has it (FAILED_PRECONDITION), and takes it over only from one whose client is gone, which it
@@ -28,17 +38,13 @@ class RbdPool final : public pool::Pool {
   // Connects to nothing: a cluster that is away at the start is no reason to refuse the other
   // pools. FAILED_PRECONDITION when Ceph's library or the user's key is missing.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<RbdPool>> Open(
-      const PoolConfig& config, const std::string& node_id, int state_directory_fd,
-      std::shared_ptr<Clusters> clusters);
+      const PoolConfig& config, const Process& process, std::shared_ptr<Clusters> clusters);
 
   [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
-  // Nothing to do: what an earlier process left half done, the CO's repetition carries on.
+  // Nothing to do: what is promised and listed is in the cluster.
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
-  // None is named: what looks half done may be another process's call under way.
-  [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override {
-    return std::vector<Leftover>();
-  }
-  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId&) override { return false; }
+  [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
+  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
   // Of this process alone: a cluster that is away is not mended by a restart.
   [[nodiscard]] absl::Status CheckReady() override;
   [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
@@ -56,11 +62,10 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
-  // None is named: a device that a killed process left is found by the volume's next stage.
-  [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override {
-    return std::vector<VolumeId>();
-  }
-  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override { return Detach(id); }
+  // From the kernel alone, so one that another program mapped is named too; DetachOwnDevice asks
+  // the cluster whose it is.
+  [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
+  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override;
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
@@ -69,11 +74,13 @@ class RbdPool final : public pool::Pool {
  private:
   using Ceph = std::shared_ptr<CephPool>;
 
-  RbdPool(pool::PoolInfo info, CephAccess access, std::string node_id, os::UniqueFd known_pools,
+  RbdPool(pool::PoolInfo info, CephAccess access, const Process& process, os::UniqueFd known_pools,
           std::optional<std::string> identity, std::shared_ptr<Clusters> clusters)
       : info_(std::move(info)),
         access_(std::move(access)),
-        node_id_(std::move(node_id)),
+        node_id_(process.node_id),
+        is_controller_(process.is_controller),
+        stages_(process.stages),
         known_pools_(std::move(known_pools)),
         clusters_(std::move(clusters)),
         identity_(std::move(identity)) {}
@@ -85,38 +92,49 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
   // RESOURCE_EXHAUSTED if the pool has no room for so many bytes.
   absl::Status RequireRoom(const CephPool& ceph, Bytes bytes);
-  [[nodiscard]] os::RbdImageName NameOf(const std::string& uuid) const;
+  [[nodiscard]] os::RbdImageName NameOf(const std::string& image) const;
   [[nodiscard]] Volume WithPool(Volume volume) const;
 
   // rbd_pool_create.cc
   absl::StatusOr<Volume> FillNewVolume(const CephPool& ceph, JournalEntry& entry);
+  absl::StatusOr<Volume> TryToFill(const CephPool& ceph, JournalEntry& entry);
+  absl::Status MakeOwnImage(const CephPool& ceph, JournalEntry& entry);
+  void RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry);
 
   // rbd_pool_delete.cc
   absl::Status RequireUnusedAnywhere(const CephPool& ceph, const JournalEntry& entry);
+  absl::Status Entomb(const CephPool& ceph, JournalEntry& entry);
   absl::Status FinishDeletion(const CephPool& ceph, const JournalEntry& entry);
 
   // rbd_pool_grow.cc
   absl::Status FinishGrowth(const CephPool& ceph, JournalEntry& entry);
 
+  // rbd_pool_settle.cc
+  absl::StatusOr<bool> SettleRecord(const CephPool& ceph, JournalEntry& entry);
+
   // rbd_pool_attach.cc
-  absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
-  struct Attachment {
-    os::RbdDevice device;
-    bool mapped_now;  // by this call
-  };
-  absl::StatusOr<Attachment> FindOrMap(const CephPool& ceph, const JournalEntry& entry);
-  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, const JournalEntry& entry);
+  absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, JournalEntry& entry,
+                                          const VolumeId& id);
+  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, JournalEntry& entry, const VolumeId& id);
   absl::Status RequireFree(const CephPool& ceph, const JournalEntry& entry);
-  absl::Status Claim(const CephPool& ceph, JournalEntry& entry, const os::RbdDevice& device);
+  absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry);
+
+  // rbd_pool_devices.cc
+  absl::StatusOr<std::vector<os::RbdDevice>> FindDevices(const std::string& image_prefix);
+  absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
   absl::StatusOr<os::RbdDevice> RequireHeldHere(const JournalEntry& entry);
-  absl::Status Unmap(const os::RbdDevice& device);
+  [[nodiscard]] bool IsClaimOf(const Holder& holder, const os::RbdDevice& device) const;
+  static absl::Status Unmap(const os::RbdDevice& device);
   void Release(const VolumeId& id);
 
   const pool::PoolInfo info_;
   const CephAccess access_;
   const std::string node_id_;
+  const bool is_controller_;
+  const pool::StageStore& stages_;
   const os::UniqueFd known_pools_;
   const std::shared_ptr<Clusters> clusters_;
+  ImageRemovals removals_;
 
   std::mutex mutex_;
   Ceph ceph_;                                 // the last connection; guarded by mutex_
@@ -125,7 +143,8 @@ class RbdPool final : public pool::Pool {
   std::chrono::steady_clock::time_point measured_at_{};  // of statistics_; guarded by mutex_
 };
 
-// Makes the cluster refuse that client for good, so that nothing it still has under way is written.
+// Makes the cluster refuse the holder's client for good, so that nothing it still has under way is
+// written. OK without more if the holder never got as far as having a client.
 [[nodiscard]] absl::Status Fence(Cluster& cluster, const Holder& holder);
 
 }  // namespace holdfast::rbd

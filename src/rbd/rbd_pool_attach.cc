@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images as devices of this node, who may have them, and the steps around formatting that the
+// Making an image a device of this node, and who may; and the steps around formatting that the
 // record guards.
 //
-// The image is mapped first and claimed then, because only the mapping has the client's address;
-// mapping writes nothing. Of two nodes that map at once one gets the claim, and the other unmaps.
-// The kernel's own exclusive lock keeps the object map true; it does not keep nodes apart, since
-// clients hand it over to whoever asks, and a growth needs them to (docs/adr/0017).
+// A node announces in the journal that it maps the image, maps it, which writes nothing, and claims
+// it with the address that its client has then. Of two nodes that want it at once one gets it, and
+// what a kill leaves of a mapping is known to be that node's. The kernel's own exclusive lock keeps
+// the object map true; it does not keep nodes apart, since clients hand it over to whoever asks,
+// and a growth needs them to (docs/adr/0017).
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "core/log.h"
-#include "os/device_use.h"
 #include "pool/format_state.h"
 #include "rbd/ceph_key.h"
 #include "rbd/rbd_pool.h"
@@ -20,16 +20,16 @@
 namespace holdfast::rbd {
 namespace {
 
-// Longer than a client that comes back could have anything under way. Addresses are never used
-// again, so that a fence that stays hurts nobody.
-constexpr std::chrono::hours kFenceTime{24};
+// A machine that was suspended may come back with writes under way long after it was fenced, so the
+// fence is to stay. Addresses are never used again: one that stays hurts nobody.
+constexpr std::chrono::hours kFenceTime{24 * 365};
 // A process that grows or deletes an image has it open for a moment.
 constexpr std::chrono::seconds kOpenerPatience{5};
 constexpr std::chrono::milliseconds kOpenerInterval{100};
 
 absl::Status RequireImage(const std::optional<ImageFacts>& facts,
                           const pool::VolumeRecord& record) {
-  const std::string name = ImageName(record.volume.id.uuid);
+  const std::string& name = record.image_name;
   if (!facts) {
     return FailedPrecondition("image '{}' is missing from the Ceph pool; somebody removed it",
                               name);
@@ -46,27 +46,29 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
 }
 
 absl::Status InUse(const JournalEntry& entry) {
+  const Holder& holder = *entry.holder;
   return FailedPrecondition("volume {} is in use on node '{}' (client {})",
-                            entry.record.volume.id.uuid, entry.holder->node,
-                            entry.holder->client_address);
+                            entry.record.volume.id.uuid, holder.node,
+                            holder.client_address.empty() ? "unknown" : holder.client_address);
 }
 
 // That the device shows this image of this pool of this cluster, and not only its name.
 absl::Status RequireShows(const os::RbdDevice& device, const CephPool& ceph,
                           const pool::VolumeRecord& record) {
   if (device.cluster == ceph.identity().cluster && device.pool_id == ceph.identity().pool_id &&
-      device.image_id == record.image_id) {
+      device.image == record.image_name && device.image_id == record.image_id) {
     return absl::OkStatus();
   }
   return FailedPrecondition(
-      "{} is an image of that name, but another one: cluster {}, pool {}, id {}; unmap it",
-      device.block.path, device.cluster, device.pool_id, device.image_id);
+      "{} shows image '{}' with id {}, the volume's is '{}' with id {}; unmap it",
+      device.block.path, device.image, device.image_id, record.image_name, record.image_id);
 }
 
 }  // namespace
 
 absl::Status Fence(Cluster& cluster, const Holder& holder) {
   std::string address = holder.client_address;
+  if (address.empty()) return absl::OkStatus();
   LogWarning("fencing client {} of node '{}': its volume is taken over or deleted", address,
              holder.node);
   return cluster
@@ -83,129 +85,90 @@ absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
-  ASSIGN_OR_RETURN(Attachment attachment, FindOrMap(*ceph, entry));
-  os::BlockDevice& block = attachment.device.block;
-  absl::Status usable = RequireShows(attachment.device, *ceph, entry.record);
-  if (usable.ok()) usable = Claim(*ceph, entry, attachment.device);
-  if (!usable.ok()) {
-    if (!attachment.mapped_now) return usable;
-    const absl::Status unmapped = Unmap(attachment.device);
-    if (!unmapped.ok()) LogWarning("after a failed attachment: {}", MessageOf(unmapped));
-    return usable;
-  }
+  ASSIGN_OR_RETURN(os::RbdDevice device, FindOrMap(*ceph, entry, id));
+  os::BlockDevice& block = device.block;
   const Bytes capacity = entry.record.volume.capacity_bytes;
   if (block.size != capacity) {
-    ASSIGN_OR_RETURN(block.size, os::RefreshRbdDevice(attachment.device));
+    ASSIGN_OR_RETURN(block.size, os::RefreshRbdDevice(device));
   }
   if (block.size == capacity) return block;
   return Internal("{} has {} bytes, volume '{}' has {}", block.path, block.size, id.ToString(),
                   capacity);
 }
 
-absl::StatusOr<RbdPool::Attachment> RbdPool::FindOrMap(const CephPool& ceph,
-                                                       const JournalEntry& entry) {
-  ASSIGN_OR_RETURN(const auto present, FindDevice(entry.record.volume.id.uuid));
-  const bool elsewhere = entry.holder && entry.holder->node != node_id_;
-  if (present && !elsewhere) return Attachment{.device = *present, .mapped_now = false};
+absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, JournalEntry& entry,
+                                                 const VolumeId& id) {
+  ASSIGN_OR_RETURN(const auto present, FindDevice(id.uuid));
+  if (!present) return Map(ceph, entry, id);
+  if (entry.holder && IsClaimOf(*entry.holder, *present)) {
+    RETURN_IF_ERROR(RequireShows(*present, ceph, entry.record));
+    const Holder here{.node = node_id_, .client_address = present->client_address};
+    if (entry.holder != here) RETURN_IF_ERROR(Journal::SetHolder(ceph, entry, here));
+    return *present;
+  }
   // The holder's own device: two drivers share this kernel.
-  if (present && present->client_address == entry.holder->client_address) return InUse(entry);
-  // Left from before another node took the volume over: its client was fenced.
-  if (present) RETURN_IF_ERROR(Unmap(*present));
-  ASSIGN_OR_RETURN(const os::RbdDevice mapped, Map(ceph, entry));
-  return Attachment{.device = mapped, .mapped_now = true};
+  if (entry.holder && entry.holder->client_address == present->client_address) return InUse(entry);
+  // Left from before another node took the volume over, which has fenced its client; or mapped by
+  // hand. It must not be taken for one that nobody else can have been writing to.
+  RETURN_IF_ERROR(Unmap(*present));
+  return Map(ceph, entry, id);
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, const JournalEntry& entry) {
+absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, JournalEntry& entry,
+                                           const VolumeId& id) {
   RETURN_IF_ERROR(RequireFree(ceph, entry));
+  const bool was_here = entry.holder && entry.holder->node == node_id_;
+  if (!was_here) RETURN_IF_ERROR(stages_.ForgetUndo(id));
+  RETURN_IF_ERROR(Journal::SetHolder(ceph, entry, Holder{.node = node_id_, .client_address = ""}));
+  auto device = MapAndClaim(ceph, entry);
+  if (!device.ok()) Release(id);
+  return device;
+}
+
+absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, JournalEntry& entry) {
   ASSIGN_OR_RETURN(const MonitorAddresses monitors, AskMonitorAddresses(ceph.cluster()));
   ASSIGN_OR_RETURN(const std::string key, ReadCephKey(access_.keyring, access_.user));
-  return os::MapRbdImage({.image = NameOf(entry.record.volume.id.uuid),
-                          .monitors = monitors.addresses,
-                          .messenger_v2 = monitors.messenger_v2,
-                          .user = access_.user,
-                          .key = key,
-                          .read_only = false});
+  ASSIGN_OR_RETURN(os::RbdDevice device, os::MapRbdImage({.image = NameOf(entry.record.image_name),
+                                                          .monitors = monitors.addresses,
+                                                          .messenger_v2 = monitors.messenger_v2,
+                                                          .user = access_.user,
+                                                          .key = key,
+                                                          .read_only = false}));
+  absl::Status usable = RequireShows(device, ceph, entry.record);
+  if (usable.ok()) {
+    usable = Journal::SetHolder(ceph, entry,
+                                Holder{.node = node_id_, .client_address = device.client_address});
+  }
+  if (usable.ok()) return device;
+  const absl::Status unmapped = Unmap(device);
+  if (!unmapped.ok()) LogWarning("after a failed attachment: {}", MessageOf(unmapped));
+  return usable;
 }
 
 // That nobody else has the image, or only a holder whose client is gone, which is fenced.
 absl::Status RbdPool::RequireFree(const CephPool& ceph, const JournalEntry& entry) {
-  const std::string name = ImageName(entry.record.volume.id.uuid);
+  const std::string holder = entry.holder ? entry.holder->client_address : "";
   const auto deadline = std::chrono::steady_clock::now() + kOpenerPatience;
   while (true) {
-    ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, name));
+    ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
     RETURN_IF_ERROR(RequireImage(facts, entry.record));
     RETURN_IF_ERROR(os::RequireRbdFeatures(facts->features));
-    const std::vector<std::string>& watchers = facts->watchers;
-    if (entry.holder) {
-      // This node's own client is gone with its device: a reboot.
-      const bool gone = entry.holder->node == node_id_ ||
-                        std::ranges::find(watchers, entry.holder->client_address) == watchers.end();
-      if (gone) return Fence(ceph.cluster(), *entry.holder);
-      return InUse(entry);
+    std::vector<std::string> watchers = facts->watchers;
+    const auto held = std::ranges::find(watchers, holder);
+    if (held != watchers.end()) {
+      // This node's own client is gone with its device: a reboot. Its watch ends by and by.
+      if (entry.holder->node != node_id_) return InUse(entry);
+      watchers.erase(held);
     }
-    if (watchers.empty()) return absl::OkStatus();
+    if (watchers.empty())
+      return entry.holder ? Fence(ceph.cluster(), *entry.holder) : absl::OkStatus();
     if (std::chrono::steady_clock::now() > deadline) {
+      if (entry.holder && holder.empty() && entry.holder->node != node_id_) return InUse(entry);
       return FailedPrecondition("image '{}' is open in clients {}, which are no node's of Holdfast",
-                                name, fmt::join(watchers, ", "));
+                                entry.record.image_name, fmt::join(watchers, ", "));
     }
     std::this_thread::sleep_for(kOpenerInterval);
   }
-}
-
-absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry,
-                            const os::RbdDevice& device) {
-  const Holder here{.node = node_id_, .client_address = device.client_address};
-  if (entry.holder == here) return absl::OkStatus();
-  return Journal::SetHolder(ceph, entry, here);
-}
-
-absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindAttached(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
-  if (!device) return std::nullopt;
-  return device->block;
-}
-
-// From the kernel alone: teardown must not depend on the cluster.
-absl::StatusOr<std::optional<os::RbdDevice>> RbdPool::FindDevice(const std::string& uuid) {
-  return os::FindRbdDevice(NameOf(uuid));
-}
-
-absl::Status RbdPool::Detach(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
-  if (device) RETURN_IF_ERROR(Unmap(*device));
-  Release(id);
-  return absl::OkStatus();
-}
-
-absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
-  RETURN_IF_ERROR(os::RequireUnused(device.block));
-  return os::UnmapRbdDevice(device);
-}
-
-// A claim that stays does no harm: its client is gone, which the next node sees.
-void RbdPool::Release(const VolumeId& id) {
-  const auto ceph = Connect();
-  auto entry = ceph.ok() ? Journal::Read(**ceph, id.uuid) : ceph.status();
-  if (absl::IsNotFound(entry.status())) return;
-  absl::Status released = entry.status();
-  if (entry.ok() && entry->holder && entry->holder->node == node_id_) {
-    released = Journal::SetHolder(**ceph, *entry, std::nullopt);
-  }
-  if (!released.ok()) {
-    LogWarning("volume {} keeps its claim of this node: {}", id.ToString(), MessageOf(released));
-  }
-}
-
-// That this node's device is what the journal says has the volume: a node that was fenced while it
-// formatted must not decide anything.
-absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const JournalEntry& entry) {
-  const std::string& uuid = entry.record.volume.id.uuid;
-  ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
-  if (device && entry.holder &&
-      *entry.holder == Holder{.node = node_id_, .client_address = device->client_address}) {
-    return *device;
-  }
-  return FailedPrecondition("volume {} is not, or no longer, held by this node", uuid);
 }
 
 absl::Status RbdPool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creation: record "allocating", make the image, record "ready" with the image's id.
+// Creation: record "allocating" with the name of the image to be, make the image, record "ready"
+// with the image's id.
 //
 // What a kill leaves after each step, and who cleans up: a record "allocating", with or without an
 // image. A repeated CreateVolume of the same kind carries on from there, one of another kind undoes
-// it first; until then no call sees the volume.
+// it first, Settle undoes it when nobody repeats; until then no call sees the volume.
+#include "core/log.h"
 #include "pool/volume_match.h"
 #include "rbd/rbd_pool.h"
 
@@ -15,17 +17,6 @@ constexpr std::uint32_t kSectorSize = 512;  // of krbd's devices
 // Codes that leave open what was done; everything else was refused as a whole.
 bool IsUncertain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) || absl::IsInternal(status);
-}
-
-// Before there is a record no image of that name is ours: its bytes must neither become a new
-// volume's nor be removed with it.
-absl::Status RequireNoImage(const CephPool& ceph, const std::string& uuid) {
-  const std::string name = ImageName(uuid);
-  ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, name));
-  if (!facts) return absl::OkStatus();
-  return FailedPrecondition(
-      "image '{}' is in Ceph pool '{}' without a record: it is left alone; rename or remove it",
-      name, ceph.pool_name());
 }
 
 }  // namespace
@@ -43,11 +34,12 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   if (entry.ok()) {
     const Volume& present = entry->record.volume;
     const absl::Status same = pool::RequireSame(present, spec);
-    if (present.state != VolumeState::kAllocating && present.state != VolumeState::kDeleting) {
+    if (pool::IsUsable(present.state)) {
       RETURN_IF_ERROR(same);
       return WithPool(present);
     }
     if (present.state == VolumeState::kAllocating && same.ok()) return FillNewVolume(*ceph, *entry);
+    RETURN_IF_ERROR(Entomb(*ceph, *entry));
     RETURN_IF_ERROR(FinishDeletion(*ceph, *entry));
   } else if (!absl::IsNotFound(entry.status())) {
     return entry.status();
@@ -55,8 +47,9 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const Bytes capacity,
                    ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
   RETURN_IF_ERROR(RequireRoom(*ceph, capacity));
-  RETURN_IF_ERROR(RequireNoImage(*ceph, uuid));
-  entry = Journal::Insert(*ceph, pool::NewRecord(spec, uuid, capacity, kSectorSize));
+  pool::VolumeRecord record = pool::NewRecord(spec, uuid, capacity, kSectorSize);
+  record.image_name = NewImageName(uuid);
+  entry = Journal::Insert(*ceph, record);
   // Another process was faster; the repetition finds what it makes.
   if (absl::IsAlreadyExists(entry.status())) {
     return WithCode(entry.status(), absl::StatusCode::kAborted);
@@ -66,28 +59,59 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
 }
 
 absl::StatusOr<Volume> RbdPool::FillNewVolume(const CephPool& ceph, JournalEntry& entry) {
-  const std::string name = ImageName(entry.record.volume.id.uuid);
-  const absl::Status made =
-      MakeImage(ceph, name, entry.record.volume.capacity_bytes, access_.data_pool);
-  if (absl::IsAlreadyExists(made)) {
-    // Ours would have this size, so it is somebody else's.
-    RETURN_IF_ERROR(Journal::Remove(ceph, entry));
-    return WithCode(made, absl::StatusCode::kFailedPrecondition);
-  }
+  auto filled = TryToFill(ceph, entry);
+  const absl::Status& status = filled.status();
+  if (status.ok() || absl::IsUnavailable(status)) return filled;
+  RemoveUnnamed(ceph, entry);
+  // The record may still be there: the caller is to repeat it.
+  if (IsUncertain(status)) return WithCode(status, absl::StatusCode::kUnavailable);
+  return filled;
+}
+
+absl::StatusOr<Volume> RbdPool::TryToFill(const CephPool& ceph, JournalEntry& entry) {
+  const absl::Status made = MakeOwnImage(ceph, entry);
   if (!made.ok()) {
-    if (IsUncertain(made)) return WithCode(made, absl::StatusCode::kUnavailable);
-    const absl::Status removed = FinishDeletion(ceph, entry);
+    if (IsUncertain(made)) return made;
+    absl::Status removed = Entomb(ceph, entry);
+    if (removed.ok()) removed = FinishDeletion(ceph, entry);
     if (removed.ok()) return made;
     return Unavailable("{}; and what was made could not be removed yet: {}", MessageOf(made),
                        MessageOf(removed));
   }
+  const std::string& name = entry.record.image_name;
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, name));
-  if (!facts) return Unavailable("image '{}' went away while it was made; try again", name);
+  if (!facts) return Aborted("image '{}' went away while it was made; try again", name);
   pool::VolumeRecord record = entry.record;
   record.image_id = facts->id;
   record.volume.state = VolumeState::kReady;
   RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
   return WithPool(entry.record.volume);
+}
+
+// Another process may have given the volume up while this one made its image. A record that does
+// not name the image will never do so again.
+void RbdPool::RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry) {
+  const std::string& name = entry.record.image_name;
+  const auto now = Journal::Read(ceph, entry.record.volume.id.uuid);
+  const bool unnamed = now.ok() ? now->record.image_name != name : absl::IsNotFound(now.status());
+  if (!unnamed) return;
+  const absl::Status removed = removals_.Remove(ceph, name);
+  if (!removed.ok()) LogWarning("image '{}' is left: {}", name, MessageOf(removed));
+}
+
+// An image whose making stopped in the middle cannot be told from one that another process is just
+// making. So it is given up, under its name, before it is removed: whoever is making it finds the
+// record changed.
+absl::Status RbdPool::MakeOwnImage(const CephPool& ceph, JournalEntry& entry) {
+  const Bytes size = entry.record.volume.capacity_bytes;
+  const std::string given_up = entry.record.image_name;
+  const absl::Status made = MakeImage(ceph, given_up, size, access_.data_pool);
+  if (!absl::IsAlreadyExists(made)) return made;
+  pool::VolumeRecord record = entry.record;
+  record.image_name = NewImageName(record.volume.id.uuid);
+  RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
+  RETURN_IF_ERROR(removals_.Remove(ceph, given_up));
+  return MakeImage(ceph, record.image_name, size, access_.data_pool);
 }
 
 }  // namespace holdfast::rbd

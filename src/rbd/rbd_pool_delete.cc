@@ -2,8 +2,10 @@
 // Deletion: refuse while in use, tombstone, fence a dead holder, remove the image, forget the
 // record.
 //
-// A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume
-// and a CreateVolume of the same name carry on from wherever it stopped.
+// A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
+// CreateVolume of the same name and Settle carry on from wherever it stopped. Nothing is removed
+// without a tombstone: only then is it sure that no other process still makes the volume, and as
+// the image's name is never used again, that none removes a later volume's image.
 #include <fmt/ranges.h>
 
 #include "os/device_use.h"
@@ -16,39 +18,42 @@ absl::Status RbdPool::Delete(const VolumeId& id) {
   auto entry = Journal::Read(*ceph, id.uuid);
   if (absl::IsNotFound(entry.status())) return absl::OkStatus();
   RETURN_IF_ERROR(entry.status());
-  if (entry->record.volume.state != VolumeState::kAllocating &&
-      entry->record.volume.state != VolumeState::kDeleting) {
+  if (pool::IsUsable(entry->record.volume.state)) {
     RETURN_IF_ERROR(RequireUnusedAnywhere(*ceph, *entry));
-    pool::VolumeRecord tombstone = entry->record;
-    tombstone.volume.state = VolumeState::kDeleting;
-    RETURN_IF_ERROR(Journal::Replace(*ceph, *entry, tombstone, /*as_holder=*/false));
   }
+  RETURN_IF_ERROR(Entomb(*ceph, *entry));
   return FinishDeletion(*ceph, *entry);
+}
+
+absl::Status RbdPool::Entomb(const CephPool& ceph, JournalEntry& entry) {
+  if (entry.record.volume.state == VolumeState::kDeleting) return absl::OkStatus();
+  pool::VolumeRecord tombstone = entry.record;
+  tombstone.volume.state = VolumeState::kDeleting;
+  // With the holder: a node that has announced itself meanwhile is about to map the image.
+  return Journal::Replace(ceph, entry, tombstone, /*as_holder=*/true);
 }
 
 absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   if (device) return os::RequireUnused(device->block);
-  ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, ImageName(uuid)));
+  ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
   if (!facts || facts->watchers.empty()) return absl::OkStatus();
   return FailedPrecondition("volume {} is in use on node '{}': clients {} have its image open",
                             uuid, entry.holder ? entry.holder->node : "(unknown)",
                             fmt::join(facts->watchers, ", "));
 }
 
-// For a volume that is a tombstone, or of which the CO was never told.
+// For a tombstone.
 absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const JournalEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
-  if (device) {
-    // The deletion has begun, so the answer must be one that makes the caller repeat it.
-    RETURN_IF_ERROR(WithCode(Unmap(*device), absl::StatusCode::kUnavailable));
-  } else if (entry.holder) {
-    // What it still has under way would make objects that belong to no image.
-    RETURN_IF_ERROR(Fence(ceph.cluster(), *entry.holder));
-  }
-  RETURN_IF_ERROR(RemoveImage(ceph, ImageName(uuid)));
+  // The deletion has begun, so the answer must be one that makes the caller repeat it.
+  if (device) RETURN_IF_ERROR(WithCode(Unmap(*device), absl::StatusCode::kUnavailable));
+  const bool held_here = device && entry.holder && IsClaimOf(*entry.holder, *device);
+  // What it still has under way would make objects that belong to no image.
+  if (entry.holder && !held_here) RETURN_IF_ERROR(Fence(ceph.cluster(), *entry.holder));
+  RETURN_IF_ERROR(removals_.Remove(ceph, entry.record.image_name));
   return Journal::Remove(ceph, entry);
 }
 

@@ -32,7 +32,7 @@ absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes l
 
 // Ends a growth that has begun, one way or the other.
 absl::Status RbdPool::FinishGrowth(const CephPool& ceph, JournalEntry& entry) {
-  const std::string name = ImageName(entry.record.volume.id.uuid);
+  const std::string& name = entry.record.image_name;
   pool::VolumeRecord record = entry.record;
   const absl::Status grown = GrowImage(ceph, name, record.grow_to_bytes);
   if (absl::IsResourceExhausted(grown) || absl::IsFailedPrecondition(grown)) {

@@ -120,21 +120,25 @@ absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<pool::Pool>> OpenPool(
-    const PoolConfig& pool, const std::string& node_id, int state_directory_fd,
+    const PoolConfig& pool, const rbd::Process& process,
     const std::shared_ptr<rbd::Clusters>& clusters) {
-  if (pool.kind == "rbd") return rbd::RbdPool::Open(pool, node_id, state_directory_fd, clusters);
-  return pool::FilePool::Open(pool, node_id, state_directory_fd);
+  if (pool.kind == "rbd") return rbd::RbdPool::Open(pool, process, clusters);
+  return pool::FilePool::Open(pool, process.node_id, process.state_directory_fd);
 }
 
-absl::Status OpenPools(const Config& config, int state_directory_fd, pool::Pools& pools) {
+absl::Status OpenPools(const Config& config, int state_directory_fd, Parts& parts) {
+  const rbd::Process process{.node_id = config.node_id,
+                             .is_controller = config.role != Role::kNode,
+                             .state_directory_fd = state_directory_fd,
+                             .stages = parts.stages};
   const auto clusters = std::make_shared<rbd::Clusters>();
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
                              pool.default_filesystem);
     }
-    ASSIGN_OR_RETURN(auto opened, OpenPool(pool, config.node_id, state_directory_fd, clusters));
-    RETURN_IF_ERROR(pools.Add(std::move(opened)));
+    ASSIGN_OR_RETURN(auto opened, OpenPool(pool, process, clusters));
+    RETURN_IF_ERROR(parts.pools.Add(std::move(opened)));
   }
   return absl::OkStatus();
 }
@@ -221,7 +225,7 @@ absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(PrepareSocket(socket_path));
   ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
   Parts parts(std::move(stages));
-  RETURN_IF_ERROR(OpenPools(config, state.get(), parts.pools));
+  RETURN_IF_ERROR(OpenPools(config, state.get(), parts));
   Services services(config, parts);
   Linked linked(config, parts, services.controller);
   Metrics metrics(parts.pools, parts.reconciler,

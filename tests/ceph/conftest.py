@@ -53,12 +53,18 @@ def driver(new_driver):
 
 @pytest.fixture
 def image_watch(ceph):
-    """Has an image open, as a client on another machine would."""
+    """Has an image open, as a client on another machine would; returns what ends that."""
     watches = []
 
     def start(image):
-        watches.append(ceph.watch(image))
+        watch = ceph.watch(image)
+        watches.append(watch)
+        return lambda: end(watch)
+
+    def end(watch):
+        if watch.poll() is None:
+            watch.communicate(b"\n")  # the end that it waits for, so that its watch ends too
 
     yield start
     for watch in watches:
-        watch.communicate(b"\n")  # the end that it waits for, so that its watch ends too
+        end(watch)

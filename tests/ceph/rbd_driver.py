@@ -5,6 +5,7 @@ import json
 
 import csi_client
 import driver
+import record_text
 import serve
 
 POOL = "ceph"  # its name in the driver
@@ -13,14 +14,14 @@ KEYS = "0123456789abcdef"
 
 class RbdDriver(driver.Driver):
     def __init__(self, binary, directory, ceph, user, *, location="rbd", monitors=None,
-                 keyring=None, node="test-node", pools=()):
+                 keyring=None, node="test-node", role="all", pools=()):
         self.directory = directory
         self.ceph = ceph
         directory.mkdir(exist_ok=True)
         keyring = keyring or ceph.directory / f"{user}.keyring"
         own = (f"{POOL}=rbd:{location},monitors={monitors or ceph.monitors},user={user},"
                f"keyring={keyring}")
-        self.server = serve.Server(binary, directory, [own, *pools], node)
+        self.server = serve.Server(binary, directory, [own, *pools], node, role)
         self.client = csi_client.Client(self.server.socket)
 
     def leftovers(self):
@@ -29,8 +30,11 @@ class RbdDriver(driver.Driver):
         return [f"file left: {path}" for path in found]
 
 
-def image_of(volume_id):
-    return f"holdfast-{driver.uuid_of(volume_id)}"
+def image_of(ceph, volume_id, namespace=""):
+    """The name of the volume's image, which its record chose."""
+    uuid = driver.uuid_of(volume_id)
+    place = ["--namespace", namespace] if namespace else []
+    return value(ceph, place, journal_object(uuid), uuid)["image_name"]
 
 
 def journal_object(uuid):
@@ -55,7 +59,16 @@ def value(ceph, place, name, key):
 
 
 def record(ceph, volume_id):
-    return journal(ceph)[driver.uuid_of(volume_id)]
+    uuid = driver.uuid_of(volume_id)
+    return value(ceph, [], journal_object(uuid), uuid)
+
+
+def change_record(ceph, uuid, **changes):
+    """Writes other values under a right checksum."""
+    path = ceph.directory / "changed"
+    ceph.rados("getomapval", journal_object(uuid), uuid, path)
+    changed = record_text.with_changes(path.read_text(), **changes)
+    ceph.rados("setomapval", journal_object(uuid), uuid, changed.decode())
 
 
 def residue(ceph, namespace=""):

@@ -16,7 +16,7 @@ import driver_fixtures
 from cluster import until
 from csi_client import refused
 from conftest import CAPS
-from rbd_driver import image_of, journal, record
+from rbd_driver import journal, record, residue
 
 MIB = driver_module.MIB
 BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
@@ -58,14 +58,16 @@ def test_an_object_store_that_hangs(driver, ceph, frozen):
     assert record(ceph, kept.volume_id)["capacity_bytes"] == 80 * MIB
 
 
-def until_it_works(call, seconds=60):
-    """Repeats a call as a CO does: only while the code says that it may still be running."""
+def until_it_works(call, seconds=60, others=()):
+    """Repeats a call as a CO does: only while the code says that it may still be running; or is one
+    of the others."""
     deadline = time.monotonic() + seconds
     while True:
         try:
             return call()
         except csi_client.grpc.RpcError as error:
-            maybe = csi_client.code_of(error) in (*csi_client.MAYBE_RUNNING, "FAILED_PRECONDITION")
+            maybe = csi_client.code_of(error) in (*csi_client.MAYBE_RUNNING, "FAILED_PRECONDITION",
+                                                  *others)
             assert maybe, error.details()
             assert time.monotonic() < deadline, error.details()
             time.sleep(0.2)
@@ -82,29 +84,65 @@ def test_a_client_that_was_fenced_comes_back(driver, ceph):
     assert "connected to Ceph cluster" in driver.log().split("fenced")[-1]
 
 
+def is_whole(ceph, volume_id):
+    """The image is there, and it is the record's."""
+    stored = record(ceph, volume_id)
+    image = json.loads(ceph.rbd("info", "--format", "json", f"rbd/{stored['image_name']}"))
+    return (image["id"], image["size"]) == (stored["image_id"], stored["capacity_bytes"])
+
+
 def test_two_controllers_that_want_the_same_names(driver, new_driver, ceph):
-    """Neither knows of the other, and they want other sizes: what is in the cluster decides."""
-    sizes = {driver: 64 * MIB, new_driver("other", node="other-node"): 96 * MIB}
+    """Neither knows of the other, and they want other volumes: what is in the cluster decides."""
+    wishes = {driver: "-m 1", new_driver("other", node="other-node"): "-m 2"}
     names = [f"pvc-{number}" for number in range(24)]
-    together = threading.Barrier(len(sizes))
+    together = threading.Barrier(len(wishes))
 
     def make_all(one):
         made = []
         for name in names:
             together.wait()
             try:
-                made.append(until_it_works(lambda name=name: one.create(name, size=sizes[one])))
+                made.append(until_it_works(lambda name=name: one.create(
+                    name, size=64 * MIB, mkfsOptions=wishes[one])))
             except AssertionError as error:
-                assert "exists with another capacity" in str(error)
+                assert "exists with another set of parameters" in str(error)
         return made
-    with ThreadPoolExecutor(len(sizes)) as threads:
-        made = [volume for volumes in threads.map(make_all, sizes) for volume in volumes]
+    with ThreadPoolExecutor(len(wishes)) as threads:
+        made = [volume for volumes in threads.map(make_all, wishes) for volume in volumes]
     assert sorted(driver.listed()) == sorted(volume.volume_id for volume in made), "one each"
-    for volume in made:
-        image = json.loads(ceph.rbd("info", "--format", "json", f"rbd/{image_of(volume.volume_id)}"))
-        stored = record(ceph, volume.volume_id)
-        assert image["size"] == volume.capacity_bytes == stored["capacity_bytes"]
-        assert image["id"] == stored["image_id"]
+    assert all(is_whole(ceph, volume.volume_id) for volume in made)
+
+
+def test_two_controllers_at_odds(driver, new_driver, ceph):
+    """One makes and one deletes the same volume, over and over: whatever is left is whole, because
+    nobody's late deletion reaches a later image."""
+    other = new_driver("other", node="other-node")
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    enough = threading.Event()
+
+    def delete_all():
+        while not enough.is_set():
+            until_it_works(lambda: other.delete(volume_id), seconds=200)
+    with ThreadPoolExecutor(1) as threads:
+        deletions = threads.submit(delete_all)
+        try:
+            for number in range(40):
+                until_it_works(lambda number=number: deletions.done() or driver.create(
+                    "pvc", size=64 * MIB, mkfsOptions=f"-m {number % 2}"),
+                    seconds=200, others=["ALREADY_EXISTS"])
+        finally:
+            enough.set()
+        deletions.result()
+    until_it_works(lambda: other.delete(volume_id))
+    until_it_works(lambda: driver.create("pvc", size=64 * MIB))
+    assert is_whole(ceph, volume_id)
+    # What both made and removed at once may stay as an orphan, which is told.
+    driver.delete(volume_id)
+    for image in ceph.images():
+        assert driver_module.uuid_of(volume_id) in image
+        ceph.rbd("rm", "--no-progress", f"rbd/{image}")
+    for name in residue(ceph):
+        ceph.rados("rm", name)
 
 
 def test_a_monitor_that_restarts(driver, ceph):

@@ -96,7 +96,7 @@ def test_create(driver, kill_point, ceph):
         assert len(driver.listed()) <= 1
         volume = until_it_works(lambda: driver.create(name(number), size=64 * MIB))
         assert driver.listed() == [volume.volume_id] and ceph.images() == [
-            image_of(volume.volume_id)]
+            image_of(ceph, volume.volume_id)]
         assert record(ceph, volume.volume_id)["state"] == "ready"
         until_it_works(lambda: driver.delete(volume.volume_id))
         assert residue(ceph) == []
@@ -142,7 +142,7 @@ def test_expand(driver, kill_point, ceph):
         assert until_it_works(lambda: grow(volume)).capacity_bytes == 96 * MIB
         stored = record(ceph, volume.volume_id)
         assert (stored["capacity_bytes"], stored["grow_to_bytes"]) == (96 * MIB, 0)
-        until(lambda: not ceph.watchers(image_of(volume.volume_id)), "a dead client's watch", 60)
+        until(lambda: not ceph.watchers(image_of(ceph, volume.volume_id)), "a dead client's watch", 60)
         driver.delete(volume.volume_id)
     steps = each_kill(driver, kill_point,
                       lambda number: driver.create(f"pvc-{number}", size=64 * MIB), grow, check)
@@ -159,7 +159,7 @@ def test_in_the_middle_of_calls(driver, kill_point, ceph):
         run_killed(driver, kill_point, lambda: driver.create(name, size=64 * MIB),
                    rng.randrange(2, 6), rng.randrange(1, 8000))
         volume = until_it_works(lambda: driver.create(name, size=64 * MIB))
-        assert ceph.images() == [image_of(volume.volume_id)]
+        assert ceph.images() == [image_of(ceph, volume.volume_id)]
         run_killed(driver, kill_point, lambda: driver.delete(volume.volume_id),
                    rng.randrange(2, 5), rng.randrange(1, 8000))
         until_it_works(lambda: driver.delete(volume.volume_id))

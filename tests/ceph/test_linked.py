@@ -47,7 +47,7 @@ def create(cluster, name, **parameters):
 @pytest.mark.slice
 def test_its_own_volumes_need_no_node(linked, ceph):
     volume = create(linked, "pvc-1", pool="ceph")
-    assert not volume.accessible_topology and ceph.images() == [image_of(volume.volume_id)]
+    assert not volume.accessible_topology and ceph.images() == [image_of(ceph, volume.volume_id)]
     grown = linked.call("ControllerExpandVolume", volume_id=volume.volume_id,
                         capacity_range=csi_client.at_least(80 * MIB))
     assert grown.capacity_bytes == 80 * MIB

@@ -24,7 +24,7 @@ def expand(driver, volume_id, required, limit=0):
 
 
 def image_size(ceph, volume_id):
-    return json.loads(ceph.rbd("info", "--format", "json", f"rbd/{image_of(volume_id)}"))["size"]
+    return json.loads(ceph.rbd("info", "--format", "json", f"rbd/{image_of(ceph, volume_id)}"))["size"]
 
 
 @pytest.mark.slice
@@ -32,7 +32,7 @@ def test_a_life(driver, ceph):
     volume = driver.create("pvc-1", size=64 * MIB)
     assert volume.volume_id.startswith("ceph::"), "the id names no node: every node reaches it"
     assert not volume.accessible_topology
-    assert ceph.images() == [image_of(volume.volume_id)]
+    assert ceph.images() == [image_of(ceph, volume.volume_id)]
     assert image_size(ceph, volume.volume_id) == volume.capacity_bytes == 64 * MIB
     found = driver.call("ControllerGetVolume", volume_id=volume.volume_id)
     assert found.volume == volume
@@ -53,7 +53,7 @@ def test_the_record_holds_the_request(driver, ceph):
     stored = record(ceph, volume.volume_id)
     assert stored["name"] == "pvc-1" and stored["state"] == "ready"
     assert stored["parameters"] == {"provisioning": "thin", "mkfsOptions": "-m 1"}
-    info = json.loads(ceph.rbd("info", "--format", "json", f"rbd/{image_of(volume.volume_id)}"))
+    info = json.loads(ceph.rbd("info", "--format", "json", f"rbd/{image_of(ceph, volume.volume_id)}"))
     assert stored["image_id"] == info["id"]
     assert {"exclusive-lock", "object-map", "fast-diff", "deep-flatten"} <= set(info["features"])
 
@@ -100,7 +100,7 @@ def test_growing(driver, ceph):
 @pytest.mark.slice
 def test_what_is_open_elsewhere_is_not_deleted(driver, ceph, image_watch):
     volume = driver.create("pvc-1")
-    image_watch(image_of(volume.volume_id))
+    image_watch(image_of(ceph, volume.volume_id))
     with refused("FAILED_PRECONDITION", "in use.*127.0.0.1:0/"):
         driver.delete(volume.volume_id)
     assert driver.listed() == [volume.volume_id], "unaltered"
@@ -143,9 +143,9 @@ def test_the_condition_tells_of_damage(driver, ceph):
         return driver.call("ControllerGetVolume",
                            volume_id=volume.volume_id).status.volume_condition
     ceph.rbd("resize", "--allow-shrink", "--size", "32M", "--no-progress",
-             f"rbd/{image_of(volume.volume_id)}")
+             f"rbd/{image_of(ceph, volume.volume_id)}")
     assert condition().abnormal and "truncated" in condition().message
-    ceph.rbd("rm", "--no-progress", f"rbd/{image_of(volume.volume_id)}")
+    ceph.rbd("rm", "--no-progress", f"rbd/{image_of(ceph, volume.volume_id)}")
     assert condition().abnormal and "missing" in condition().message
 
 
@@ -167,23 +167,23 @@ def test_a_damaged_record_is_never_guessed_at(driver, ceph):
 
 
 def test_an_image_without_a_record_is_left_alone(driver, ceph):
-    """Neither taken for a new volume nor removed with it."""
-    uuid = driver_module.uuid_of(driver.create("pvc-1", size=64 * MIB).volume_id)
-    image = f"rbd/holdfast-{uuid}"
+    """Neither taken for a new volume's nor removed with it."""
+    volume = driver.create("pvc-1", size=64 * MIB)
+    uuid, orphan = driver_module.uuid_of(volume.volume_id), image_of(ceph, volume.volume_id)
     ceph.rados("rmomapkey", journal_object(uuid), uuid)
-    for size in (64 * MIB, 32 * MIB):
-        with refused("FAILED_PRECONDITION", "without a record: it is left alone"):
-            driver.create("pvc-1", size=size)
-    assert journal(ceph) == {} and ceph.images() == [f"holdfast-{uuid}"]
-    ceph.rbd("rm", "--no-progress", image)
-    assert driver.create("pvc-1", size=64 * MIB).volume_id.endswith(uuid)
+    again = driver.create("pvc-1", size=64 * MIB)
+    assert sorted(ceph.images()) == sorted([orphan, image_of(ceph, again.volume_id)])
+    driver.delete(again.volume_id)
+    assert journal(ceph) == {} and ceph.images() == [orphan]
+    ceph.rbd("rm", "--no-progress", f"rbd/{orphan}")
 
 
 def test_name_spaces_are_apart(new_driver, ceph):
     ceph.rbd("namespace", "create", "rbd/one")
     driver, other = new_driver("one", location="rbd/one"), new_driver("other")
     volume = driver.create("pvc-1", size=64 * MIB)
-    assert ceph.images("rbd/one") == [image_of(volume.volume_id)] and ceph.images() == []
+    assert ceph.images("rbd/one") == [image_of(ceph, volume.volume_id, "one")]
+    assert ceph.images() == []
     assert other.listed() == [] and driver.listed() == [volume.volume_id]
     assert list(journal(ceph, "one")) == [driver_module.uuid_of(volume.volume_id)]
     driver.delete(volume.volume_id)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that this node has: finding them, whose they are, taking them away.
+#include "core/log.h"
+#include "os/device_use.h"
+#include "rbd/rbd_pool.h"
+
+namespace holdfast::rbd {
+
+absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindAttached(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
+  if (!device) return std::nullopt;
+  return device->block;
+}
+
+// From the kernel alone: teardown must not depend on the cluster.
+absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
+  ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, os::FindRbdDevices(NameOf(image_prefix)));
+  const std::lock_guard lock(mutex_);
+  std::erase_if(devices, [&](const os::RbdDevice& device) {
+    const CephPoolIdentity identity{.cluster = device.cluster,
+                                    .pool_id = device.pool_id,
+                                    .name_space = NamespaceIn(info_.location)};
+    // A pool of that name of another cluster is another pool.
+    return !UuidOfImage(device.image) || (identity_ && *identity_ != identity.ToString());
+  });
+  return devices;
+}
+
+absl::StatusOr<std::optional<os::RbdDevice>> RbdPool::FindDevice(const std::string& uuid) {
+  ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, FindDevices(ImagePrefix(uuid)));
+  if (devices.empty()) return std::nullopt;
+  if (devices.size() == 1) return std::move(devices.front());
+  // Nobody can tell which of them a mount uses.
+  return FailedPrecondition("images of volume {} are mapped twice, as {} and {}; unmap one", uuid,
+                            devices[0].block.path, devices[1].block.path);
+}
+
+absl::StatusOr<std::vector<VolumeId>> RbdPool::ListOwnDevices() {
+  ASSIGN_OR_RETURN(const std::vector<os::RbdDevice> devices, FindDevices(kImagePrefix));
+  std::vector<VolumeId> volumes;
+  for (const os::RbdDevice& device : devices) {
+    volumes.push_back(VolumeId{info_.name, info_.node, *UuidOfImage(device.image)});
+  }
+  return volumes;
+}
+
+// The journal tells our devices from others on the same image: it has the client's address, or the
+// announcement of a mapping that a kill cut short.
+absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
+  const auto entry = Journal::Read(*ceph, id.uuid);
+  if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : Detach(id);
+  if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
+  const bool ours = entry.ok() && entry->holder && IsClaimOf(*entry->holder, *device) &&
+                    entry->record.image_name == device->image;
+  if (ours) return Detach(id);
+  return FailedPrecondition("somebody else has mapped image '{}' as {}", device->image,
+                            device->block.path);
+}
+
+bool RbdPool::IsClaimOf(const Holder& holder, const os::RbdDevice& device) const {
+  return holder.node == node_id_ &&
+         (holder.client_address.empty() || holder.client_address == device.client_address);
+}
+
+absl::Status RbdPool::Detach(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
+  if (device) RETURN_IF_ERROR(Unmap(*device));
+  Release(id);
+  return absl::OkStatus();
+}
+
+absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
+  RETURN_IF_ERROR(os::RequireUnused(device.block));
+  return os::UnmapRbdDevice(device);
+}
+
+// A claim that stays does no harm: its client is gone, which the next node sees. It does stay while
+// something has to be taken back here (ForgetUndo), because it tells whether another node had the
+// volume meanwhile.
+void RbdPool::Release(const VolumeId& id) {
+  if (stages_.HasUndo(id)) return;
+  const auto ceph = Connect();
+  auto entry = ceph.ok() ? Journal::Read(**ceph, id.uuid) : ceph.status();
+  if (absl::IsNotFound(entry.status())) return;
+  absl::Status released = entry.status();
+  if (entry.ok() && entry->holder && entry->holder->node == node_id_) {
+    released = Journal::SetHolder(**ceph, *entry, std::nullopt);
+  }
+  if (!released.ok()) {
+    LogWarning("volume {} keeps its claim of this node: {}", id.ToString(), MessageOf(released));
+  }
+}
+
+// That this node's device is what the journal says has the volume: a node that was fenced while it
+// formatted must not decide anything.
+absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const JournalEntry& entry) {
+  const std::string& uuid = entry.record.volume.id.uuid;
+  ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
+  if (device && entry.holder &&
+      *entry.holder == Holder{.node = node_id_, .client_address = device->client_address}) {
+    return *device;
+  }
+  return FailedPrecondition("volume {} is not, or no longer, held by this node", uuid);
+}
+
+}  // namespace holdfast::rbd

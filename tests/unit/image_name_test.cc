@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "core/volume_id.h"
+#include "rbd/image.h"
+
+namespace holdfast::rbd {
+namespace {
+
+constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
+
+TEST_CASE("no two images of a volume have one name, and each tells the volume") {
+  const std::string first = NewImageName(kUuid);
+  const std::string second = NewImageName(kUuid);
+  CHECK(first != second);
+  for (const std::string& name : {first, second}) {
+    CHECK(name.starts_with(ImagePrefix(kUuid)));
+    CHECK(UuidOfImage(name) == kUuid);
+  }
+}
+
+TEST_CASE("names that Holdfast cannot have given are nobody's") {
+  const std::string prefix = ImagePrefix(kUuid);
+  for (const std::string& name :
+       {std::string(), std::string("holdfast-"), std::string("holdfast-") + kUuid, prefix,
+        prefix + "1234567", prefix + "123456789", std::string("golden-") + kUuid + "-12345678",
+        std::string("holdfast-0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4dXXXX-12345678")}) {
+    INFO(name);
+    CHECK_FALSE(UuidOfImage(name).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::rbd
