@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import time
 
 import durable_file
 import grpc
+import kernel_log
 import leftovers
 from driver import MIB, Driver, Volume, csi
 
@@ -21,6 +23,7 @@ CEPH = pathlib.Path("/data/ceph")
 DEVICES = pathlib.Path("/sys/bus/rbd/devices")
 LIMIT_S = 240
 MKFS = pathlib.Path("/sbin/mkfs.ext4")
+STATE = pathlib.Path("/data/state-vm")
 
 
 @dataclasses.dataclass
@@ -35,7 +38,7 @@ class BlockVolume(Volume):
 def run(run_dir):
     ceph = wake_ceph(run_dir / "ceph")
     pool = f"ceph=rbd:rbd,monitors={ceph.monitors},user=holdfast,keyring={CEPH}/holdfast.keyring"
-    driver = Driver(run_dir, pool)
+    driver = driver_on(run_dir, pool)
     try:
         until(lambda: answers(driver), "the driver does not reach the cluster")
     except AssertionError:
@@ -49,8 +52,15 @@ def run(run_dir):
         assert not mapped(), f"{step.__name__} left devices: {mapped()}"
         print(f"rbd: {step.__name__} {time.monotonic() - began:.0f} s", flush=True)
     assert not driver.list()
-    two_nodes(driver, run_dir, pool, ceph)
-    assert not mapped()
+    for step in (what_a_kill_left_mapped, two_nodes, a_client_that_is_cut_off):
+        began = time.monotonic()
+        driver = step(driver, run_dir, pool, ceph)
+        assert not mapped(), f"{step.__name__} left devices: {mapped()}"
+        print(f"rbd: {step.__name__} {time.monotonic() - began:.0f} s", flush=True)
+
+
+def driver_on(run_dir, pool, node_id="vm", within=()):
+    return Driver(run_dir, LIMIT_S, pool=pool, node_id=node_id, within=within)
 
 
 # The Ceph: made and put to rest on the host.
@@ -98,11 +108,20 @@ def refused(code, text, call):
     raise AssertionError(f"not refused: want {code} with '{text}'")
 
 
-def holder(ceph, volume):
+def recorded(ceph, volume, key=""):
+    """The volume's record, or what is beside it."""
     uuid = volume.id[-36:]
-    path = CEPH / "holder"
-    ceph.rados("getomapval", f"holdfast.volumes.{uuid[0]}", f"{uuid}/holder", path)
+    path = CEPH / "recorded"
+    ceph.rados("getomapval", f"holdfast.volumes.{uuid[0]}", uuid + key, path)
     return json.loads(path.read_text())
+
+
+def keys(ceph, volume):
+    return ceph.rados("listomapkeys", f"holdfast.volumes.{volume.id[-36]}").split()
+
+
+def holder(ceph, volume):
+    return recorded(ceph, volume, "/holder")
 
 
 def made(driver, volume):
@@ -184,7 +203,7 @@ def a_restart_under_writes(driver, run_dir, pool, ceph):
     writer = Writer(volume.target_path)
     writer.start()
     driver.crash()
-    driver = Driver(run_dir, pool)
+    driver = driver_on(run_dir, pool)
     until(lambda: answers(driver), "the driver does not reach the cluster again")
     writer.finish()
     before = mapped()
@@ -240,7 +259,7 @@ def mkfs_cut_short(driver, run_dir, pool, ceph):
     staging.join()
     real.unlink()
     kept.rename(real)
-    driver = Driver(run_dir, pool)
+    driver = driver_on(run_dir, pool)
     until(lambda: answers(driver), "the driver does not reach the cluster again")
     driver.stage(volume)
     driver.publish(volume)
@@ -252,7 +271,7 @@ def mkfs_cut_short(driver, run_dir, pool, ceph):
 def ignore_errors(call):
     try:
         call()
-    except (grpc.RpcError, ValueError):  # its channel was closed
+    except (grpc.RpcError, OSError, ValueError):  # its channel was closed
         pass
 
 
@@ -260,7 +279,7 @@ def another_image_of_that_name(driver, run_dir, pool, ceph):
     """Only the image that the record names is used, not one that somebody put in its place."""
     volume = Volume("swapped", 64 * MIB, provisioning="thin")
     driver.create(volume)
-    name = f"rbd/holdfast-{volume.id[-36:]}"
+    name = f"rbd/{recorded(ceph, volume)['image_name']}"
     ceph.rbd("rm", "--no-progress", name)
     ceph.rbd("create", "--size", "64M", name)
     refused("FAILED_PRECONDITION", "replaced", lambda: driver.stage(volume))
@@ -268,11 +287,42 @@ def another_image_of_that_name(driver, run_dir, pool, ceph):
     driver.delete(volume.id)
 
 
+def what_a_kill_left_mapped(driver, run_dir, pool, ceph):
+    """The reconciler unmaps what nobody staged, and leaves alone what somebody mapped by hand."""
+    volume, by_hand = [Volume(name, 64 * MIB, provisioning="thin") for name in ("left", "by-hand")]
+    for one in (volume, by_hand):
+        driver.create(one)
+    image = recorded(ceph, by_hand)["image_name"]
+    ceph.rbd("map", "--options", "noudev", f"rbd/{image}")
+    foreign = mapped()
+    driver.stage(volume)
+    driver.crash()
+    # As if the kill had come before the stage record.
+    subprocess.run(["umount", volume.staging_path], check=True)
+    (STATE / "stages" / f"{volume.id}.json").unlink()
+    driver = driver_on(run_dir, pool)
+    until(lambda: mapped() == foreign, "the device stays mapped")
+    until(lambda: "somebody else" in doctor(run_dir), "the foreign device is not told of")
+    assert f"{volume.id[-36:]}/holder" not in keys(ceph, volume), "the claim is given back"
+    driver.stage(volume)
+    driver.unstage(volume)
+    assert mapped() == foreign
+    ceph.rbd("unmap", "--options", "noudev", f"/dev/rbd{foreign[0]}")
+    for one in (volume, by_hand):
+        driver.delete(one.id)
+    return driver
+
+
+def doctor(run_dir):
+    return subprocess.run([run_dir / "holdfast", "doctor", "--endpoint=unix:///run/hf/vm.sock"],
+                          check=False, text=True, stdout=subprocess.PIPE).stdout
+
+
 def two_nodes(driver, run_dir, pool, ceph):
     """One node at a time; a dead one is fenced and its volume taken over."""
     volume = made(driver, Volume("two", 64 * MIB, provisioning="thin"))
     checksum = durable_file.write(volume.target_path / "file", chunks=1)
-    other = Driver(run_dir, pool, "other")
+    other = driver_on(run_dir, pool, "other")
     until(lambda: answers(other), "the second driver does not reach the cluster")
     elsewhere = dataclasses.replace(volume, name="two-elsewhere")
     refused("FAILED_PRECONDITION", "in use on node 'vm'", lambda: other.stage(elsewhere))
@@ -289,3 +339,100 @@ def two_nodes(driver, run_dir, pool, ceph):
     gone(other, elsewhere)
     assert not other.list()
     other.stop()
+    return driver_on(run_dir, pool)
+
+
+def a_client_that_is_cut_off(driver, run_dir, pool, ceph):
+    """It has writes under way; another node takes over; what the first one writes when it is back
+    is refused. Each sees a machine of its own, without the other's device in sysfs."""
+    network = Network(ceph)
+    alone = ["unshare", "--mount", "--propagation", "private"]
+    first = driver_on(run_dir, pool, "first", within=[*network.command, *alone])
+    until(lambda: answers(first), "the first node does not reach the cluster")
+    volume = made(first, Volume("cut", 64 * MIB, provisioning="thin"))
+    here = first.root / str(volume.target_path).lstrip("/")
+    checksum = durable_file.write(here / "file")
+    address = holder(ceph, volume)["client_address"]
+    firsts = mapped()
+    driver.stop()
+    second = driver_on(run_dir, pool, "second", within=alone)
+    hide(second, firsts)
+    until(lambda: answers(second), "the second node does not reach the cluster")
+    elsewhere = dataclasses.replace(volume, name="cut-elsewhere")
+    refused("FAILED_PRECONDITION", "in use on node 'first'", lambda: second.stage(elsewhere))
+    kernel_log.excuse(rf"\brbd{firsts[0]}\b")  # but not the second's device
+    network.cut()
+    late = threading.Thread(target=lambda: ignore_errors(
+        lambda: durable_file.write(here / "late", chunks=8)), daemon=True)
+    late.start()
+    until(lambda: works(lambda: second.stage(elsewhere)), "the volume is not taken over")
+    hide(first, [index for index in mapped() if index not in firsts])
+    second.publish(elsewhere)
+    assert address in ceph.ceph("osd", "blocklist", "ls"), "the first client is fenced"
+    there = second.root / str(elsewhere.target_path).lstrip("/")
+    assert durable_file.checksum(there / "file") == checksum
+    mine = durable_file.write(there / "mine", chunks=8)
+    network.heal()
+    late.join(LIMIT_S)
+    assert not late.is_alive(), "the first node's writes end"
+    until(lambda: works(lambda: first.unpublish(volume)), "unpublish")
+    until(lambda: works(lambda: first.unstage(volume)), "unstage")
+    second.unpublish(elsewhere)
+    second.unstage(elsewhere)
+    second.stage(elsewhere)  # from the cluster, not from memory
+    second.publish(elsewhere)
+    assert durable_file.checksum(there / "file") == checksum
+    assert durable_file.checksum(there / "mine") == mine
+    assert not (there / "late").exists()
+    gone(second, elsewhere)
+    second.stop()
+    first.stop()
+    network.end()
+    return None
+
+
+def hide(driver, devices):
+    for index in devices:
+        subprocess.run(["nsenter", f"--target={driver.root.parent.name}", "--mount", "--root",
+                        "mount", "-t", "tmpfs", "none", f"/sys/devices/rbd/{index}"], check=True)
+
+
+class Network:
+    """A network name space that reaches the Ceph, until it is cut."""
+
+    def __init__(self, ceph):
+        self._space = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        path = pathlib.Path(f"/proc/{self._space.pid}/ns/net")
+        until(lambda: path.stat().st_ino != pathlib.Path("/proc/self/ns/net").stat().st_ino,
+              "no network name space")
+        self.command = ["nsenter", f"--net={path}"]
+        subprocess.run([*self.command, "ip", "link", "set", "lo", "up"], check=True)
+        addresses = [*json.loads(ceph.ceph("mon", "dump"))["mons"][0]["public_addrs"]["addrvec"],
+                     *json.loads(ceph.ceph("osd", "dump"))["osds"][0]["public_addrs"]["addrvec"]]
+        ports = [address["addr"].rsplit(":", 1)[1] for address in addresses]
+        directory = pathlib.Path("/run/relay")
+        directory.mkdir()
+        relay = [sys.executable, pathlib.Path(__file__).resolve().parents[1] / "relay.py"]
+        outside = subprocess.Popen([*relay, "outside", directory, *ports])
+        until(lambda: len(list(directory.iterdir())) == len(ports), "the relay does not start")
+        self._inside = subprocess.Popen([*self.command, *relay, "inside", directory, *ports])
+        self._all = [self._inside, outside, self._space]
+
+    def cut(self):
+        self._inside.send_signal(signal.SIGSTOP)
+
+    def heal(self):
+        self._inside.send_signal(signal.SIGCONT)
+
+    def end(self):
+        for process in self._all:
+            process.kill()
+            process.wait()
+
+
+def works(call):
+    try:
+        call()
+        return True
+    except grpc.RpcError:
+        return False
