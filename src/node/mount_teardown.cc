@@ -16,8 +16,8 @@ constexpr int kMaxLayers = 64;
 
 bool IsVolumeDevice(dev_t number) { return major(number) == kLoopMajor || os::IsRbdDevice(number); }
 
-// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody can
-// put another path under the name meanwhile.
+// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody
+// can put another path under the name meanwhile.
 absl::Status RequireVolume(const os::TargetPath& target, const os::UniqueFd& handle) {
   const auto device = os::DeviceBehind(handle.get(), target.path());
   if (device.ok() && IsVolumeDevice(*device)) return absl::OkStatus();

@@ -156,7 +156,6 @@ def test_a_monitor_that_restarts(driver, ceph):
     assert len(driver.listed()) == 3
 
 
-@pytest.mark.slice
 def test_a_wrong_key(new_driver, ceph, directory):
     path = directory / "wrong.keyring"
     other = ceph.make_user("other", *CAPS).read_text()
