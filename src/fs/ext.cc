@@ -112,7 +112,6 @@ absl::Status GrowUnmounted(const os::BlockDevice& device, std::uint64_t blocks,
     return Internal("resize2fs of {} to {} blocks failed with {}", device.path, blocks,
                     DescribeEnd(result));
   }
-  RETURN_IF_ERROR(os::FlushBlockDevice(device));
   ASSIGN_OR_RETURN(const ExtSuperblock after, ReadExtSuperblock(device, Mounted::kNo));
   if (after.blocks >= blocks) return absl::OkStatus();
   return Internal("{} has {} blocks after resize2fs to {}", device.path, after.blocks, blocks);

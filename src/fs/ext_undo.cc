@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/ext_undo.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include "fs/ext_superblock.h"
 #include "fs/format_programs.h"
 #include "os/file.h"
+#include "os/file_flags.h"
 
 namespace holdfast::fs {
 namespace {
@@ -24,6 +26,19 @@ absl::Status RemoveDurably(const std::string& path) {
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(file.parent_path()));
   RETURN_IF_ERROR(os::RemoveFileAt(directory.get(), file.filename()));
   return os::Sync(directory.get(), file.parent_path().string());
+}
+
+// The programs take an empty file for none. They write to it what they are about to overwrite, so
+// it must be on the disk before the device is written to; they do not see to that themselves.
+absl::Status MakeUndoFile(const std::string& path) {
+  const std::filesystem::path place(path);
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(place.parent_path()));
+  const os::UniqueFd file(::openat(directory.get(), place.filename().c_str(),
+                                   O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return OsError(errno, fmt::format("make undo file '{}'", path));
+  RETURN_IF_ERROR(Annotate(os::MakeWritesSynchronous(file.get()), path));
+  RETURN_IF_ERROR(os::Sync(file.get(), path));
+  return os::Sync(directory.get(), place.parent_path().string());
 }
 
 // Whether the file tells how the device came to be as it is. e2undo compares the superblock with
@@ -41,12 +56,24 @@ absl::StatusOr<bool> Applies(const os::BlockDevice& device, const std::string& u
 absl::StatusOr<os::CommandResult> RunWithUndo(const std::vector<std::string>& argv,
                                               const os::BlockDevice& device,
                                               const std::string& undo_path, int successes) {
+  RETURN_IF_ERROR(MakeUndoFile(undo_path));
   std::vector<std::string> words = argv;
   words.insert(words.begin() + 1, {"-z", undo_path});
   ASSIGN_OR_RETURN(os::CommandResult result, RunMaintenance(words));
-  const bool failed = result.signal != 0 || (result.exit_code & ~successes) != 0;
-  RETURN_IF_ERROR(failed ? UndoInterrupted(device, undo_path) : RemoveDurably(undo_path));
-  return result;
+  if (result.signal != 0 || (result.exit_code & ~successes) != 0) {
+    RETURN_IF_ERROR(UndoInterrupted(device, undo_path));
+    return result;
+  }
+  // resize2fs 1.47 was seen to succeed although a write of half the superblock had failed.
+  absl::Status whole = os::FlushBlockDevice(device);
+  if (whole.ok()) whole = ReadExtSuperblock(device, Mounted::kNo).status();
+  if (whole.ok()) {
+    RETURN_IF_ERROR(RemoveDurably(undo_path));
+    return result;
+  }
+  RETURN_IF_ERROR(UndoInterrupted(device, undo_path));
+  return Internal("{} said that all went well, but: {}; what it did was undone", argv.front(),
+                  MessageOf(whole));
 }
 
 absl::Status UndoInterrupted(const os::BlockDevice& device, const std::string& undo_path) {

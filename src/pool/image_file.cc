@@ -6,8 +6,8 @@
 
 #include <cerrno>
 
-#include "os/copy_on_write.h"
 #include "os/file.h"
+#include "os/file_flags.h"
 
 namespace holdfast::pool {
 namespace {

@@ -81,5 +81,40 @@ TEST_CASE("nothing is undone where the filesystem was used since") {
   CHECK(ReadFile(volume.path() + "/later") == "later");
 }
 
+// As resize2fs of e2fsprogs 1.47 does when a write of half the superblock fails.
+TEST_CASE("a growth that only says that it went well is undone") {
+  FormattedVolume volume("ext4", kSize);
+  volume.Make();
+  const std::uint64_t before = BlocksOf(volume);
+  volume.Enlarge(2 * kSize);
+  Run({"e2fsck", "-f", "-p", volume.device().path});
+  const test::TempDirectory directory;
+  const std::string liar = directory.path("resize2fs");
+  WriteFile(liar,
+            "#!/bin/sh\n"
+            "resize2fs \"$@\"\n"
+            "printf xxxx | dd of=\"$3\" bs=1 seek=2044 conv=notrunc status=none\n");
+  REQUIRE(::chmod(liar.c_str(), 0700) == 0);
+  const auto result = RunWithUndo({liar, volume.device().path}, volume.device(), volume.undo_path(),
+                                  /*successes=*/0);
+  CHECK(absl::IsInternal(result.status()));
+  INFO(result.status());
+  CHECK(BlocksOf(volume) == before);
+  CHECK_FALSE(IsThere(volume.undo_path()));
+  Run({"e2fsck", "-f", "-n", volume.device().path});
+}
+
+TEST_CASE("an undo file is written through to the disk") {
+  FormattedVolume volume("ext4", kSize);
+  volume.Make();
+  const test::TempDirectory directory;
+  const std::string looker = directory.path("looker");
+  const std::string seen = directory.path("seen");
+  WriteFile(looker, "#!/bin/sh\nlsattr -d \"$2\" >" + seen + "\n");
+  REQUIRE(::chmod(looker.c_str(), 0700) == 0);
+  REQUIRE(RunWithUndo({looker, volume.device().path}, volume.device(), volume.undo_path(), 0).ok());
+  CHECK(ReadFile(seen).starts_with("--S"));
+}
+
 }  // namespace
 }  // namespace holdfast::fs

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a filesystem is to do with a file, as chattr(1) says it.
+#pragma once
+
+#include "core/status.h"
+
+namespace holdfast::os {
+
+// Marks an empty regular file NOCOW where the host filesystem copies on write and knows the flag
+// (btrfs, chattr +C): it is overwritten in place. Does nothing elsewhere. INTERNAL when the flag
+// cannot be set.
+[[nodiscard]] absl::Status DisableCopyOnWrite(int file_fd);
+
+// Whoever writes to the file, each write is on the disk before it returns (chattr +S). Does nothing
+// on a filesystem that has no such flag; ext4, xfs and btrfs have it. INTERNAL when the flag cannot
+// be set.
+[[nodiscard]] absl::Status MakeWritesSynchronous(int file_fd);
+
+}  // namespace holdfast::os
