@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string_view>
 #include <thread>
+
+#include "core/places.h"
 
 namespace holdfast::fs {
 namespace {
@@ -16,58 +16,18 @@ constexpr std::chrono::minutes kMkfsDeadline{10};
 constexpr std::chrono::minutes kMaintenanceDeadline{60};
 constexpr std::size_t kOutputInError = 1024;
 
-// Not std::counting_semaphore: that of libstdc++ before 13.3 can lose a wake-up (GCC bug 104928).
-class Places final {
- public:
-  bool Take() {
-    std::unique_lock lock(mutex_);
-    if (!freed_.wait_for(lock, kMaxWait, [this] { return free_ > 0; })) return false;
-    --free_;
-    return true;
-  }
-  void Give() {
-    {
-      const std::lock_guard lock(mutex_);
-      ++free_;
-    }
-    freed_.notify_one();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable freed_;
-  // Formatting mostly waits for the disk, so more than one for each core.
-  unsigned free_ = std::max(8U, 2 * std::thread::hardware_concurrency());  // guarded by mutex_
-};
-
-Places& AllPlaces() {
-  static Places places;
-  return places;
+// Formatting mostly waits for the disk, so more than one for each core.
+absl::StatusOr<Places::Place> TakePlace() {
+  static Places places(std::max(8U, 2 * std::thread::hardware_concurrency()));
+  Places::Place place = places.Take(kMaxWait);
+  if (place != nullptr) return place;
+  return Unavailable("too many filesystems are being made or checked now; try again later");
 }
-
-class Place final {
- public:
-  Place() : taken_(AllPlaces().Take()) {}
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  ~Place() {
-    if (taken_) AllPlaces().Give();
-  }
-
-  [[nodiscard]] absl::Status status() const {
-    if (taken_) return absl::OkStatus();
-    return Unavailable("too many filesystems are being made or checked now; try again later");
-  }
-
- private:
-  bool taken_;
-};
 
 }  // namespace
 
 absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& device) {
-  const Place place;
-  RETURN_IF_ERROR(place.status());
+  ASSIGN_OR_RETURN(const Places::Place place, TakePlace());
   argv.push_back(device.path);
   ASSIGN_OR_RETURN(const os::CommandResult result, os::RunCommand(argv, kMkfsDeadline));
   if (result.exit_code == 0) return os::FlushBlockDevice(device);
@@ -75,8 +35,7 @@ absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& devic
 }
 
 absl::StatusOr<os::CommandResult> RunMaintenance(const std::vector<std::string>& argv) {
-  const Place place;
-  RETURN_IF_ERROR(place.status());
+  ASSIGN_OR_RETURN(const Places::Place place, TakePlace());
   return os::RunCommand(argv, kMaintenanceDeadline);
 }
 

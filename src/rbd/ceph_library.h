@@ -20,6 +20,7 @@
   CALL(rados_create2)                        \
   CALL(rados_create_read_op)                 \
   CALL(rados_create_write_op)                \
+  CALL(rados_exec)                           \
   CALL(rados_ioctx_create)                   \
   CALL(rados_ioctx_destroy)                  \
   CALL(rados_ioctx_get_id)                   \

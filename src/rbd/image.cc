@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/image.h"
 
+#include <endian.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "core/volume_id.h"
 
@@ -144,6 +147,29 @@ absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
   return facts;
 }
 
+absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
+                                                       const std::string& name) {
+  // As the kernel's client asks (drivers/block/rbd.c, rbd_dev_image_id): the object of this name
+  // answers with the id's length, four bytes, little-endian, and the id.
+  std::array<char, sizeof(std::uint32_t) + kIdText> answer{};
+  const std::string object = "rbd_id." + name;
+  int length = 0;
+  const CallResult asked = pool.Try(fmt::format("read the id of image '{}'", name), [&] {
+    length = pool.library().rados_exec(pool.io(), object.c_str(), "rbd", "get_id", nullptr, 0,
+                                       answer.data(), answer.size());
+    return length;
+  });
+  if (asked.error == ENOENT) return std::optional<std::string>();
+  RETURN_IF_ERROR(asked.status);
+  std::uint32_t size = 0;
+  std::memcpy(&size, answer.data(), sizeof(size));
+  size = le32toh(size);
+  if (size == 0 || sizeof(size) + size != static_cast<std::size_t>(length)) {
+    return Internal("the id of image '{}' is not to be understood", name);
+  }
+  return std::optional<std::string>(std::in_place, answer.data() + sizeof(size), size);
+}
+
 absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size) {
   const OpenImage open(pool, name, /*read_only=*/false);
   if (open.opened().error == ENOENT) return Missing(name);
@@ -185,6 +211,7 @@ absl::StatusOr<std::vector<std::string>> ListImages(const CephPool& pool) {
   } while (listed.error == ERANGE);
   RETURN_IF_ERROR(listed.status);
   std::vector<std::string> names;
+  names.reserve(count);
   for (std::size_t i = 0; i < count; ++i) names.emplace_back(images.at(i).name);
   library.rbd_image_spec_list_cleanup(images.data(), count);
   return names;

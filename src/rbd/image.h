@@ -46,6 +46,10 @@ inline constexpr char kImagePrefix[] = "holdfast-";
 [[nodiscard]] absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
                                                                      const std::string& name);
 
+// Its id alone, which is found without opening the image. Nothing if there is no such image.
+[[nodiscard]] absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
+                                                                     const std::string& name);
+
 // Grows it to `size` bytes; a larger one stays as it is. FAILED_PRECONDITION if there is none.
 [[nodiscard]] absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size);
 

@@ -151,6 +151,13 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
   return ceph;
 }
 
+absl::StatusOr<Places::Place> RbdPool::TakeImagePlace() {
+  Places::Place place = image_places_.Take(kStepTime);
+  if (place != nullptr) return place;
+  return Unavailable("{} other calls have been at work on images of pool '{}' for {} s; try again",
+                     kImagesAtOnce, info_.name, kStepTime.count());
+}
+
 // With mutex_ held. Volumes of one pool must never be looked for in another, where they would seem
 // to be gone.
 absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/places.h"
 #include "os/rbd_device.h"
 #include "os/unique_fd.h"
 #include "pool/pool.h"
@@ -73,6 +74,9 @@ class RbdPool final : public pool::Pool {
 
  private:
   using Ceph = std::shared_ptr<CephPool>;
+  // An image that librbd works on costs it most of a megabyte, which glibc does not give back; and
+  // more at once are done no sooner.
+  static constexpr unsigned kImagesAtOnce = 8;
 
   RbdPool(pool::PoolInfo info, CephAccess access, const Process& process, os::UniqueFd known_pools,
           std::optional<std::string> identity, std::shared_ptr<Clusters> clusters)
@@ -83,10 +87,12 @@ class RbdPool final : public pool::Pool {
         stages_(process.stages),
         known_pools_(std::move(known_pools)),
         clusters_(std::move(clusters)),
+        image_places_(kImagesAtOnce),
         identity_(std::move(identity)) {}
 
   // rbd_pool.cc
   absl::StatusOr<Ceph> Connect();
+  absl::StatusOr<Places::Place> TakeImagePlace();
   absl::Status RequireKnown(const CephPoolIdentity& identity);
   absl::StatusOr<JournalEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
@@ -134,6 +140,7 @@ class RbdPool final : public pool::Pool {
   const pool::StageStore& stages_;
   const os::UniqueFd known_pools_;
   const std::shared_ptr<Clusters> clusters_;
+  Places image_places_;
   ImageRemovals removals_;
 
   std::mutex mutex_;

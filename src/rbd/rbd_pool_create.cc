@@ -28,6 +28,7 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
         "parameter provisioning: thin",
         info_.name);
   }
+  ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   const std::string uuid = IdOf(spec.name).uuid;
   auto entry = Journal::Read(*ceph, uuid);
@@ -79,10 +80,10 @@ absl::StatusOr<Volume> RbdPool::TryToFill(const CephPool& ceph, JournalEntry& en
                        MessageOf(removed));
   }
   const std::string& name = entry.record.image_name;
-  ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, name));
-  if (!facts) return Aborted("image '{}' went away while it was made; try again", name);
+  ASSIGN_OR_RETURN(const auto id, ReadImageId(ceph, name));
+  if (!id) return Aborted("image '{}' went away while it was made; try again", name);
   pool::VolumeRecord record = entry.record;
-  record.image_id = facts->id;
+  record.image_id = *id;
   record.volume.state = VolumeState::kReady;
   RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
   return WithPool(entry.record.volume);

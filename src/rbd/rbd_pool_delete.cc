@@ -14,6 +14,7 @@
 namespace holdfast::rbd {
 
 absl::Status RbdPool::Delete(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   auto entry = Journal::Read(*ceph, id.uuid);
   if (absl::IsNotFound(entry.status())) return absl::OkStatus();

@@ -25,10 +25,18 @@ static struct orders* orders;
 static unsigned char* next_routine;
 
 // Those that go to the cluster; the others only build arguments and take answers apart.
-static const char* const counted[] = {
-    "rados_write_op_operate2", "rados_read_op_operate", "rados_mon_command", "rados_blocklist_add",
-    "rbd_create4",             "rbd_open",              "rbd_open_read_only", "rbd_close",
-    "rbd_remove",              "rbd_resize2",           "rbd_watchers_list"};
+static const char* const counted[] = {"rados_write_op_operate2",
+                                      "rados_read_op_operate",
+                                      "rados_exec",
+                                      "rados_mon_command",
+                                      "rados_blocklist_add",
+                                      "rbd_create4",
+                                      "rbd_open",
+                                      "rbd_open_read_only",
+                                      "rbd_close",
+                                      "rbd_remove",
+                                      "rbd_resize2",
+                                      "rbd_watchers_list"};
 
 static void* kill_later(void* unused) {
   (void)unused;
@@ -48,8 +56,8 @@ static void before_call(const char* name) {
 __attribute__((constructor)) static void prepare(void) {
   const int file = open(getenv("HOLDFAST_KILL_ORDERS"), O_RDWR | O_CLOEXEC);
   orders = mmap(NULL, sizeof(*orders), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  next_routine = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+  next_routine =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (file < 0 || orders == MAP_FAILED || next_routine == MAP_FAILED) abort();
 }
 
@@ -67,10 +75,10 @@ static void emit_load_rax(const void* value) {
 static void* make_routine(const char* name, void* real) {
   void* const routine = next_routine;
   emit("\x57\x56\x52\x51\x41\x50\x41\x51\x48\x83\xec\x08", 12);  // push 6 registers, align
-  emit("\x48\xbf", 2);                                          // rdi = name
+  emit("\x48\xbf", 2);                                           // rdi = name
   emit(&name, sizeof(name));
   emit_load_rax((const void*)(uintptr_t)&before_call);
-  emit("\xff\xd0", 2);                                          // call rax
+  emit("\xff\xd0", 2);                                           // call rax
   emit("\x48\x83\xc4\x08\x41\x59\x41\x58\x59\x5a\x5e\x5f", 12);  // and back
   emit_load_rax(real);
   emit("\xff\xe0", 2);  // jmp rax
