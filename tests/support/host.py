@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a test run may leave on the host: mounts, loop devices, processes, volumes."""
 
+import contextlib
 import ctypes
+import fcntl
 import os
 import pathlib
 import signal
@@ -13,6 +15,7 @@ import mount_table
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNS = 0x20000
+FITHAW = 0xC0045878
 SETTLE_SECONDS = 5  # a detach is completed by the kernel once its last opener, like udev, closes
 RELEASE_ROUNDS = 3
 SMALLEST_VOLUME_FILE = 64 << 20  # bytes; records and logs are far smaller, images far larger
@@ -99,6 +102,16 @@ def leftovers(directory, expected=()):
         time.sleep(0.05)
 
 
+def thaw(point):
+    """A filesystem that is frozen at its last unmount keeps its device busy."""
+    with contextlib.suppress(OSError):  # not frozen, or no filesystem that can be
+        root = os.open(point, os.O_RDONLY)
+        try:
+            fcntl.ioctl(root, FITHAW, 0)
+        finally:
+            os.close(root)
+
+
 def release(directory):
     """Takes down what leftovers() would report, except volumes, which go with the directory."""
     for pid in children():
@@ -107,6 +120,7 @@ def release(directory):
     # A loop device can hold a mount below it, and a mount a loop device.
     for _ in range(RELEASE_ROUNDS):
         for point in mounts_under(directory):
+            thaw(point)
             subprocess.run(["umount", point], check=False)
         for device in loops_under(directory):
             # Being read-only would stick to the number.
