@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kill, or a broken connection, at every system call by which an operation tells the cluster
+something: the CO's repetition finishes what began. (test_kills.py does it between the libraries'
+calls; here messages are cut off within one.)
+"""
+
+import contextlib
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import csi_client
+import driver as driver_module
+from cluster import until
+from rbd_driver import image_of, record, residue
+from test_faults import until_it_works
+
+MIB = driver_module.MIB
+SENDING = "sendmsg"  # of Ceph's messenger, which has one thread here, and of the answer
+MOST_SENDS = 120
+ATTACH_SECONDS = 30
+FAULTS = {"kill": "signal=KILL", "broken": "error=EPIPE"}
+
+pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing")
+
+
+@pytest.fixture(params=FAULTS)
+def fault(request):
+    return request.param
+
+
+class Tracer:
+    """While it is there, each thread of the driver meets the fault at its send of that number."""
+
+    def __init__(self, driver, fault, number):
+        self.pid = driver.server.process.pid
+        self.trace = driver.directory / "trace"
+        self.process = subprocess.Popen(
+            ["strace", "-f", "-qq", "-o", self.trace, "-e", f"trace={SENDING}", "-e",
+             f"inject={SENDING}:{FAULTS[fault]}:when={number}", "-p", str(self.pid)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        until(self.is_everywhere, "strace does not attach", ATTACH_SECONDS)
+        return self
+
+    def is_everywhere(self):
+        return all("TracerPid:\t0" not in status.read_text()
+                   for status in pathlib.Path(f"/proc/{self.pid}/task").glob("*/status"))
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+
+def each_send(driver, fault, prepare, call, check):
+    """The fault at the first, second, ... send of the call, until it makes no more of them."""
+    for number in range(1, MOST_SENDS):
+        context = prepare(number)
+        with Tracer(driver, fault, number) as tracer:
+            with contextlib.suppress(csi_client.grpc.RpcError):
+                call(context)
+        died = has_died(driver)
+        if died:
+            driver.start()
+        check(context)
+        if not died and "INJECTED" not in tracer.trace.read_text():
+            return number - 1
+    raise AssertionError("the call never ends")
+
+
+def has_died(driver):
+    """Who has been sent SIGKILL answers nothing more."""
+    try:
+        driver.listed()
+        return False
+    except csi_client.grpc.RpcError:
+        driver.server.process.wait(ATTACH_SECONDS)
+        return True
+
+
+def test_create(driver, ceph, fault):
+    def create(name):
+        return driver.create(name, size=64 * MIB)
+
+    def check(name):
+        volume = until_it_works(lambda: create(name))
+        assert driver.listed() == [volume.volume_id]
+        assert ceph.images() == [image_of(ceph, volume.volume_id)]
+        until_it_works(lambda: driver.delete(volume.volume_id))
+        assert residue(ceph) == []
+    assert each_send(driver, fault, "pvc-{}".format, create, check) >= 10
+
+
+def test_delete(driver, ceph, fault):
+    def check(volume):
+        until_it_works(lambda: driver.delete(volume.volume_id))
+        assert driver.listed() == [] and residue(ceph) == []
+    assert each_send(driver, fault, lambda number: driver.create(f"pvc-{number}", size=64 * MIB),
+                     lambda volume: driver.delete(volume.volume_id), check) >= 10
+
+
+def test_expand(driver, ceph, fault):
+    def grow(volume):
+        return driver.call("ControllerExpandVolume", volume_id=volume.volume_id,
+                           capacity_range=csi_client.at_least(96 * MIB))
+
+    def check(volume):
+        assert until_it_works(lambda: grow(volume)).capacity_bytes == 96 * MIB
+        stored = record(ceph, volume.volume_id)
+        assert (stored["capacity_bytes"], stored["grow_to_bytes"]) == (96 * MIB, 0)
+        until(lambda: not ceph.watchers(image_of(ceph, volume.volume_id)), "a watch stays", 60)
+        driver.delete(volume.volume_id)
+    assert each_send(driver, fault, lambda number: driver.create(f"pvc-{number}", size=64 * MIB),
+                     grow, check) >= 10
