@@ -8,7 +8,7 @@ OPERATIONS ?= 200000
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-power-cut soak fuzz test-quick lint format bench asan tsan \
+.PHONY: help deps build demo test test-crash test-power-cut soak fuzz test-quick lint tidy format bench bench-rbd asan tsan \
   image manifests e2e \
   e2e-upstream scale install clean
 
@@ -57,6 +57,10 @@ lint: ## formatting, layers, headers, cppcheck, shellcheck
 	@scripts/install-deps build lint
 	scripts/lint
 
+tidy: ## clang-tidy over the sources: half an hour on two quiet cores
+	@scripts/install-deps build tidy
+	scripts/tidy
+
 format: ## format the C++ sources
 	@scripts/install-deps lint
 	scripts/lint --fix
@@ -66,6 +70,12 @@ bench: build ## measure against the raw system calls, write docs/benchmarks.md
 	cmake --preset release -DHOLDFAST_BENCH=ON >/dev/null
 	cmake --build --preset release
 	bench/run --binary $(BINARY) --write-docs
+
+bench-rbd: build ## measure pools in Ceph against librbd alone, write docs/benchmarks-rbd.md
+	@scripts/install-deps bench ceph
+	cmake --preset release -DHOLDFAST_BENCH=ON >/dev/null
+	cmake --build --preset release
+	bench/rbd/run --binary $(BINARY) --write-docs
 
 asan: ## unit and root tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-deps build test

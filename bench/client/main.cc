@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench-driver: the driver under the same load as bench-raw (scenarios storage, phases, lives), and
-// what has no raw counterpart: reads (calls that change nothing), create (leaves the
-// volumes), hold (leaves them staged and published), release (takes those away), ready (awaits it).
+// bench-driver: the driver under the same load as bench-raw (scenarios storage, phases, lives) and
+// bench-raw-rbd (images, storage), and what has no raw counterpart: reads (calls that change
+// nothing), create (leaves the volumes), hold (leaves them staged and published), release (takes
+// those away), ready (awaits it).
 #include <sys/stat.h>
 
 #include <deque>
@@ -46,6 +47,7 @@ class Load final {
   std::vector<Phase> Phases() {
     const std::string& scenario = options_.scenario;
     if (scenario == "storage") return Join({Creation(), Deletion()});
+    if (scenario == "images") return Join({Creation(), Growth(), Deletion()});
     if (scenario == "phases") return AllPhases();
     if (scenario == "lives") return Lives();
     if (scenario == "reads") return Reads();
@@ -66,6 +68,7 @@ class Load final {
 
   Steps Creation() { return {On("create", &DriverVolume::Create)}; }
   Steps Deletion() { return {On("delete", &DriverVolume::Delete)}; }
+  Steps Growth() { return {On("controller_expand", &DriverVolume::ExpandController)}; }
   Steps Staging() {
     return {On("first_stage", &DriverVolume::Stage), On("stage_repeat", &DriverVolume::Stage)};
   }
@@ -75,8 +78,7 @@ class Load final {
   }
   Steps Expansion() {
     if (options_.block || options_.filesystem != "xfs") return {};
-    return {On("controller_expand", &DriverVolume::ExpandController),
-            On("node_expand", &DriverVolume::ExpandNode)};
+    return Join({Growth(), {On("node_expand", &DriverVolume::ExpandNode)}});
   }
   Steps Withdrawal() {
     return {On("unpublish", &DriverVolume::Unpublish), On("unstage", &DriverVolume::Unstage)};

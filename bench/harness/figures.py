@@ -24,7 +24,7 @@ def rows(results: dict) -> list[Row]:
             + _scale(results) + _throughput(results))
 
 
-def _ms(microseconds: float) -> str:
+def milliseconds(microseconds: float) -> str:
     return f"{microseconds / 1000:.{3 if microseconds < 10_000 else 1}f} ms"
 
 
@@ -33,12 +33,12 @@ def _ratio_row(group: str, figure: str, step: dict, most: float, allowance_us: f
     raw, driver = step["raw"]["p50_us"], step["driver"]["p50_us"]
     allowed = most * raw + allowance_us
     extra = f" + {allowance_us / 1000:g} ms" if allowance_us else ""
-    notes = f" (allowed {_ms(allowed)})" if allowance_us else ""
+    notes = f" (allowed {milliseconds(allowed)})" if allowance_us else ""
     if figure.startswith("First"):
         guarded = step["guarded"]["p50_us"]
-        notes += f" (raw, guarded {_ms(guarded)}: {driver / guarded:.2f} ×)"
+        notes += f" (raw, guarded {milliseconds(guarded)}: {driver / guarded:.2f} ×)"
     return Row(group, figure, f"≤ {most:g} × raw{extra}",
-               f"{_ms(driver)}, raw {_ms(raw)}: {driver / raw:.2f} ×{notes}", driver <= allowed)
+               f"{milliseconds(driver)}, raw {milliseconds(raw)}: {driver / raw:.2f} ×{notes}", driver <= allowed)
 
 
 def _storage(results: dict) -> list[Row]:
@@ -61,7 +61,7 @@ def _node(results: dict) -> list[Row]:
                        ("publish_repeat", "NodePublishVolume repeated"),
                        ("stats", "NodeGetVolumeStats")):
         measured = ext4[step]["driver"]["p50_us"]
-        found.append(Row(group, name, "≤ 0.5 ms", _ms(measured), measured <= 500))
+        found.append(Row(group, name, "≤ 0.5 ms", milliseconds(measured), measured <= 500))
     return found + [_processes(results["processes"])]
 
 
@@ -126,7 +126,7 @@ def _scale(results: dict) -> list[Row]:
                        ("stage", "NodeStageVolume")):
         at_few, at_many = (scale["steps"][step][name]["p50_us"] for name in ("few", "many"))
         found.append(Row(group, name, "≤ 1.5 ×",
-                         f"{_ms(at_many)} against {_ms(at_few)}: {at_many / at_few:.2f} ×",
+                         f"{milliseconds(at_many)} against {milliseconds(at_few)}: {at_many / at_few:.2f} ×",
                          at_many <= 1.5 * at_few))
     ready = scale["ready_seconds"]
     found.append(Row(group, "Start to ready", "≤ 1 s",

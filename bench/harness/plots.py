@@ -31,9 +31,9 @@ def draw(results: dict, directory: pathlib.Path) -> None:
         _throughput(results, directory / "bench-throughput.svg")
 
 
-def _save(figure, path: pathlib.Path) -> None:
+def save(figure, path: pathlib.Path) -> None:
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     plt.close(figure)
 
 
@@ -60,7 +60,7 @@ def _latency(results: dict, path: pathlib.Path) -> None:
                          plt.Rectangle((0, 0), 1, 1, color=DRIVER,
                                        label="Holdfast over its socket")],
                 loc="upper center", bbox_to_anchor=(0.5, -0.12), ncol=2)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _lives(results: dict, path: pathlib.Path) -> None:
@@ -79,7 +79,7 @@ def _lives(results: dict, path: pathlib.Path) -> None:
     axes.set_ylim(-0.06 * axes.get_ylim()[1], axes.get_ylim()[1] * 1.08)
     axes.set_xlabel("volumes at the same time")
     axes.set_title("Whole lives per second (thick ext4)")
-    _save(figure, path)
+    save(figure, path)
 
 
 def _throughput(results: dict, path: pathlib.Path) -> None:
@@ -102,4 +102,4 @@ def _throughput(results: dict, path: pathlib.Path) -> None:
     axes.set_ylabel("per cent of the plain file")
     axes.set_title("Direct I/O through a volume (numbers on the bars: MiB/s)")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncol=4)
-    _save(figure, path)
+    save(figure, path)

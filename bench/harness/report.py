@@ -4,7 +4,7 @@ import string
 
 from scale import report as scale
 
-from . import figures, machine, plots
+from . import figures, plots, tables
 from .settings import FILESYSTEMS, WORKERS
 
 TEXT = pathlib.Path(__file__).resolve().parent.parent / "text.md"
@@ -21,40 +21,10 @@ def write(results: dict, docs: pathlib.Path) -> None:
     plots.draw(results, docs / "images")
     text = string.Template(TEXT.read_text(encoding="utf-8"))
     (docs / "benchmarks.md").write_text(text.substitute(
-        machine=_machine(results), targets=_targets(results), steps=_steps(results),
+        machine=tables.taken(results), targets=tables.targets(figures.rows(results)), steps=_steps(results),
         storage=_storage(results), reads=_reads(results), memory=_memory(results),
         throughput=_picture(results),
         scale=scale.present(docs / "benchmarks.md")), encoding="utf-8")
-
-
-def _table(head: list[str], lines: list[list[str]]) -> str:
-    align = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, align, *lines])
-
-
-def _machine(results: dict) -> str:
-    facts = results["machine"]
-    noise = results["load_before"]
-    quiet = ("the machine was quiet" if noise <= machine.QUIET else
-             "**the machine was busy with other work: the figures are worse than they should be**")
-    kind = "quick run (rough figures)" if results["quick"] else "full run"
-    return (f"Taken {results['taken']}, {kind}, {results['seconds']} s: {facts['cpu']}, "
-            f"{facts['cores']} cores, {facts['memory_gib']} GiB, {facts['system']}, kernel "
-            f"{facts['kernel']}; images on {facts['filesystem']}. Load average before the start: "
-            f"{noise} ({quiet}).")
-
-
-def _targets(results: dict) -> str:
-    verdict = {True: "yes", False: "**no**", None: "not measured"}
-    lines = []
-    group = ""
-    for row in figures.rows(results):
-        if row.group != group:
-            group = row.group
-            lines.append([f"**{group}**", "", "", ""])
-        lines.append([row.figure, row.target, row.measured, verdict[row.met]])
-    head = "| Figure | Target | Measured | Met |\n| --- | --- | --- | --- |\n"
-    return head + "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _cell(step: dict, side: str) -> str:
@@ -78,7 +48,7 @@ def _head() -> list[str]:
 
 def _steps(results: dict) -> str:
     steps = results["latency"]["steps"]
-    return "\n\n".join(f"### {name}\n\n{_table(_head(), _lines(steps[name]))}"
+    return "\n\n".join(f"### {name}\n\n{tables.table(_head(), _lines(steps[name]))}"
                        for name in FILESYSTEMS)
 
 
@@ -88,14 +58,14 @@ def _storage(results: dict) -> str:
     for kind in ("thin", "thick"):
         for line in _lines(create[kind]):
             lines.append([f"{line[0]}, {kind}", *line[1:]])
-    return _table(_head(), lines)
+    return tables.table(_head(), lines)
 
 
 def _reads(results: dict) -> str:
     reads = results["latency"]["reads"]
     lines = [[NAMES[step]] + [_cell(reads[str(workers)][step], "driver") for workers in WORKERS]
              for step in ("probe", "capacity", "list")]
-    return _table(["p50 / p99, ms"] + [str(workers) for workers in WORKERS], lines)
+    return tables.table(["p50 / p99, ms"] + [str(workers) for workers in WORKERS], lines)
 
 
 def _memory(results: dict) -> str:
@@ -107,7 +77,7 @@ def _memory(results: dict) -> str:
               for look in (cycles[0], cycles[len(cycles) // 2], cycles[-1])]
     looks.append((f"{scale['volumes']['many']} volumes, after the load above",
                   scale["memory"]["many"]))
-    table = _table(["State", "resident, MiB", "of it not file pages, MiB", "threads"],
+    table = tables.table(["State", "resident, MiB", "of it not file pages, MiB", "threads"],
                    [[name, f"{status['VmRSS'] / 1024:.1f}", f"{status['RssAnon'] / 1024:.1f}",
                      str(status["Threads"])] for name, status in looks])
     return (f"{table}\n\nProcessor time of a whole life, the driver and its mkfs together: "

@@ -9,12 +9,16 @@ _TICK = 100  # of /proc/PID/stat, sysconf(_SC_CLK_TCK)
 
 
 class Server:
-    def __init__(self, binary: pathlib.Path, tool: pathlib.Path, place, name: str):
+    """Its pool is one of files below its directory, unless `pool` says another as in --pool."""
+
+    def __init__(self, binary: pathlib.Path, tool: pathlib.Path, place, name: str, pool: str = ""):
         self._binary = binary
         self._tool = tool
         self.directory = place.directory / name
         for part in ("pool", "mounts"):
             (self.directory / part).mkdir(parents=True)
+        # Thin volumes are promised many times over here, which is not what is measured.
+        self._pool = pool or f"bench=file:{self.directory}/pool,reserve=1%,overcommit=100"
         self.socket = place.sockets / f"{name}.sock"
         self.process = None
         place.adopt(self)
@@ -27,11 +31,10 @@ class Server:
         time.sleep(0.1)  # the waiter is up before the clock starts
         log = open(self.directory / "log", "ab")
         started = time.clock_gettime(time.CLOCK_MONOTONIC)
-        # Thin volumes are promised many times over here, which is not what is measured.
         self.process = subprocess.Popen(
             [self._binary, "serve", "--node-id=bench", f"--endpoint=unix://{self.socket}",
              f"--state-dir={self.directory}/state",
-             f"--pool=bench=file:{self.directory}/pool,reserve=1%,overcommit=100"],
+             f"--pool={self._pool}"],
             stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         while waiter.poll() is None and self.process.poll() is None:

@@ -1,0 +1,1 @@
+"""Measures pools in Ceph RBD against librbd alone."""

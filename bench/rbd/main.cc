@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench-raw-rbd: what librbd itself takes. Scenarios as of bench-driver: images (create, grow,
+// delete), storage (create, delete). --directory is the cluster's.
+#include <iostream>
+
+#include "common/options.h"
+#include "common/workload.h"
+#include "rbd/images.h"
+
+namespace {
+
+using bench::Options;
+using bench::Phase;
+
+std::vector<Phase> Phases(const Options& options, bench::RawImages& images) {
+  const Phase create = {
+      "create", [&](int, int volume) { images.Create(options.NameOf(volume), options.size); }};
+  const Phase grow = {"controller_expand", [&](int, int volume) {
+                        images.Resize(options.NameOf(volume), 2 * options.size);
+                      }};
+  const Phase remove = {"delete", [&](int, int volume) { images.Remove(options.NameOf(volume)); }};
+  if (options.scenario == "images") return {create, grow, remove};
+  if (options.scenario == "storage") return {create, remove};
+  throw std::runtime_error("unknown scenario " + options.scenario);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Options options = bench::ParseOptions(argc, argv);
+    bench::RawImages images(options.directory);
+    bench::Print(bench::RunPhases(Phases(options, images), options.volumes, options.workers));
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "bench-raw-rbd: " << error.what() << "\n";
+    return 1;
+  }
+}
