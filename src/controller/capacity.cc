@@ -31,6 +31,9 @@ absl::StatusOr<CapacityQuestion> ParseCapacityQuestion(const csi::v1::GetCapacit
       return question;
     }
     RETURN_IF_ERROR(use.status());
+    question.needs_several_nodes |= SharingOf(use->access_mode) != Sharing::kAlone;
+    question.possible &=
+        RequireReach(*use, /*on_one_node=*/false, absl::StatusCode::kFailedPrecondition).ok();
     question.block |= use->access_type == AccessType::kBlock;
     if (!use->filesystem.empty()) question.filesystem = use->filesystem;
   }

@@ -11,7 +11,8 @@
 namespace holdfast::controller {
 
 struct CapacityQuestion {
-  bool possible = true;  // false: no pool makes volumes of that kind
+  bool possible = true;              // false: no pool makes volumes of that kind
+  bool needs_several_nodes = false;  // only pools whose volumes every node reaches make them
   ClassParameters parameters;
   bool block = false;
   std::string filesystem;  // empty: the pool's default

@@ -42,6 +42,15 @@ absl::StatusOr<VolumeUse> CommonUse(const csi::v1::CreateVolumeRequest& request)
   return common;
 }
 
+absl::Status RequireReaches(const csi::v1::CreateVolumeRequest& request, const pool::Pool& pool) {
+  constexpr auto kUnsupported = absl::StatusCode::kInvalidArgument;
+  for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
+    ASSIGN_OR_RETURN(const VolumeUse use, rpc::ParseCapability(capability, kUnsupported));
+    RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
                            const std::string& mkfs_options) {
   const fs::Filesystem* const filesystem = fs::FindFilesystem(name);
@@ -61,6 +70,7 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
   CreateRequest parsed;
   ASSIGN_OR_RETURN(parsed.pool, pools.Find(parameters.pool));
+  RETURN_IF_ERROR(RequireReaches(request, *parsed.pool));
   VolumeSpec& spec = parsed.spec;
   spec.name = request.name();
   spec.provisioning = parameters.provisioning;

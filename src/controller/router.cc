@@ -102,7 +102,7 @@ absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
   ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
   const std::string only = NodeOf(request.accessible_topology(), env_.driver_name);
   if (request.has_accessible_topology() && only.empty()) return absl::OkStatus();
-  if (!question.possible) return absl::OkStatus();
+  if (!question.possible || question.needs_several_nodes) return absl::OkStatus();
   const std::vector<link::NodeView> nodes =
       only.empty() ? env_.hub.Nodes() : env_.hub.Nodes({only});
   for (const link::NodeView& node : nodes) AddCapacity(question, node, response);

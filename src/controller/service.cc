@@ -21,10 +21,13 @@ void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condi
 
 // Why the volume cannot do what is asked of it; empty if it can.
 std::string Objection(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
-                      const Volume& volume) {
+                      const Volume& volume, bool on_one_node) {
   for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
-    const auto use = rpc::ParseCapability(capability, absl::StatusCode::kFailedPrecondition);
-    const absl::Status suitable = use.ok() ? RequireSuitable(volume, *use) : use.status();
+    constexpr auto kUnsupported = absl::StatusCode::kFailedPrecondition;
+    const auto use = rpc::ParseCapability(capability, kUnsupported);
+    absl::Status suitable = use.status();
+    if (use.ok()) suitable = RequireReach(*use, on_one_node, kUnsupported);
+    if (suitable.ok()) suitable = RequireSuitable(volume, *use);
     if (!suitable.ok()) return MessageOf(suitable);
   }
   if (request.parameters().empty()) return "";
@@ -85,7 +88,7 @@ absl::Status Service::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest&
   }
   ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
-  response.set_message(Objection(request, volume));
+  response.set_message(Objection(request, volume, !located.pool->info().node.empty()));
   if (!response.message().empty()) return absl::OkStatus();
   auto& confirmed = *response.mutable_confirmed();
   *confirmed.mutable_volume_context() = request.volume_context();
@@ -122,7 +125,8 @@ absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
                               csi::v1::GetCapacityResponse& response) {
   ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
   ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
-  if (!question.possible) return absl::OkStatus();
+  const bool on_one_node = !pool->info().node.empty();
+  if (!question.possible || (question.needs_several_nodes && on_one_node)) return absl::OkStatus();
   if (request.has_accessible_topology() && !pool->info().node.empty() &&
       !rpc::Matches(request.accessible_topology(),
                     rpc::NodeTopology(env_.driver_name, env_.node_id))) {
@@ -145,11 +149,13 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "ControllerExpandVolume"));
+  VolumeUse use;
   if (request.has_volume_capability()) {
-    ASSIGN_OR_RETURN(const VolumeUse use, rpc::ParseCapability(request.volume_capability(),
-                                                               absl::StatusCode::kInvalidArgument));
+    constexpr auto kUnsupported = absl::StatusCode::kInvalidArgument;
+    ASSIGN_OR_RETURN(use, rpc::ParseCapability(request.volume_capability(), kUnsupported));
+    RETURN_IF_ERROR(RequireReach(use, !located.pool->info().node.empty(), kUnsupported));
     ASSIGN_OR_RETURN(const Volume present, located.pool->Get(located.id));
-    RETURN_IF_ERROR(WithCode(RequireSuitable(present, use), absl::StatusCode::kInvalidArgument));
+    RETURN_IF_ERROR(WithCode(RequireSuitable(present, use), kUnsupported));
   }
   const auto volume = located.pool->Grow(located.id, range.required, range.limit);
   // RESOURCE_EXHAUSTED would leave the CO's user unable to take the request back.
@@ -158,9 +164,11 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   }
   RETURN_IF_ERROR(volume.status());
   response.set_capacity_bytes(volume->capacity_bytes);
-  // Raw block shows its size at once, and a filesystem that is not there yet will be made that
-  // large.
-  response.set_node_expansion_required(volume->state == VolumeState::kFormatted);
+  // Raw block shows its size at once, except to readers on other nodes, whose kernel is not told;
+  // and a filesystem that is not there yet will be made that large.
+  response.set_node_expansion_required(volume->state == VolumeState::kFormatted ||
+                                       (volume->access_type == AccessType::kBlock &&
+                                        SharingOf(use.access_mode) == Sharing::kReaders));
   return absl::OkStatus();
 }
 

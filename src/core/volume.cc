@@ -19,11 +19,14 @@ constexpr Names<AccessType, 2> kAccessTypes = {{
     {AccessType::kMount, "mount"},
     {AccessType::kBlock, "block"},
 }};
-constexpr Names<AccessMode, 4> kAccessModes = {{
+constexpr Names<AccessMode, 7> kAccessModes = {{
     {AccessMode::kSingleNodeWriter, "SINGLE_NODE_WRITER"},
     {AccessMode::kSingleNodeReaderOnly, "SINGLE_NODE_READER_ONLY"},
     {AccessMode::kSingleNodeSingleWriter, "SINGLE_NODE_SINGLE_WRITER"},
     {AccessMode::kSingleNodeMultiWriter, "SINGLE_NODE_MULTI_WRITER"},
+    {AccessMode::kMultiNodeReaderOnly, "MULTI_NODE_READER_ONLY"},
+    {AccessMode::kMultiNodeSingleWriter, "MULTI_NODE_SINGLE_WRITER"},
+    {AccessMode::kMultiNodeMultiWriter, "MULTI_NODE_MULTI_WRITER"},
 }};
 constexpr Names<VolumeState, 5> kStates = {{
     {VolumeState::kAllocating, "allocating"},

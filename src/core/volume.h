@@ -18,12 +18,15 @@ enum class Provisioning { kThick, kThin };
 // wrote raw must never come up for formatting.
 enum class AccessType { kMount, kBlock };
 
-// CSI access modes that one node can serve (VolumeCapability.AccessMode.Mode).
+// CSI access modes (VolumeCapability.AccessMode.Mode).
 enum class AccessMode {
   kSingleNodeWriter,
   kSingleNodeReaderOnly,
   kSingleNodeSingleWriter,
   kSingleNodeMultiWriter,
+  kMultiNodeReaderOnly,
+  kMultiNodeSingleWriter,
+  kMultiNodeMultiWriter,
 };
 
 // The life of a volume as its record tells it; each step is durable before the act it announces.

@@ -5,6 +5,41 @@
 
 namespace holdfast {
 
+Sharing SharingOf(AccessMode mode) {
+  switch (mode) {
+    case AccessMode::kMultiNodeReaderOnly:
+      return Sharing::kReaders;
+    case AccessMode::kMultiNodeSingleWriter:
+    case AccessMode::kMultiNodeMultiWriter:
+      return Sharing::kWriters;
+    default:
+      return Sharing::kAlone;
+  }
+}
+
+bool IsReaderOnly(AccessMode mode) {
+  return mode == AccessMode::kSingleNodeReaderOnly || mode == AccessMode::kMultiNodeReaderOnly;
+}
+
+absl::Status RequireReach(const VolumeUse& use, bool on_one_node, absl::StatusCode unsupported) {
+  const Sharing sharing = SharingOf(use.access_mode);
+  if (sharing == Sharing::kAlone) return absl::OkStatus();
+  if (on_one_node) {
+    return MakeStatus(unsupported, fmt::format("volume_capability.access_mode {} needs more than "
+                                               "one node; the volumes of this pool live on one",
+                                               ToString(use.access_mode)));
+  }
+  if (sharing == Sharing::kReaders || use.access_type == AccessType::kBlock) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument(
+      "volume_capability.access_mode {} of a filesystem: ext, xfs and btrfs are written by one "
+      "node "
+      "at a time, several would destroy each other's data; use raw block, or "
+      "MULTI_NODE_READER_ONLY",
+      ToString(use.access_mode));
+}
+
 absl::Status RequireSuitable(const Volume& volume, const VolumeUse& use) {
   if (volume.access_type != use.access_type) {
     return FailedPrecondition("volume '{}' is a {} volume and cannot be used as {}",
@@ -19,7 +54,7 @@ absl::Status RequireSuitable(const Volume& volume, const VolumeUse& use) {
 }
 
 bool IsReadOnly(const VolumeUse& use) {
-  return use.access_mode == AccessMode::kSingleNodeReaderOnly ||
+  return IsReaderOnly(use.access_mode) ||
          std::ranges::find(use.mount_flags, "ro") != use.mount_flags.end();
 }
 

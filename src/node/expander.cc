@@ -16,8 +16,10 @@ absl::StatusOr<std::string> WritableMount(const os::BlockDevice& device) {
     if (!user->read_only) return user->target;
   }
   if (users.empty()) return FailedPrecondition("{} is not mounted", device.path);
-  return FailedPrecondition("{} is mounted read-only at '{}'; it grows when it is next staged",
-                            device.path, users.front()->target);
+  return FailedPrecondition(
+      "{} is mounted read-only at '{}'; it grows when it is next staged "
+      "for writing",
+      device.path, users.front()->target);
 }
 
 }  // namespace
@@ -37,7 +39,12 @@ absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes requi
   }
   RETURN_IF_ERROR(grown.status());
   if (grown->access_type == AccessType::kBlock) return grown->capacity_bytes;
-  ASSIGN_OR_RETURN(const os::BlockDevice device, located.pool->Attach(located.id));
+  ASSIGN_OR_RETURN(const auto now, located.pool->FindAttached(located.id));
+  if (!now || now->size < grown->capacity_bytes) {
+    return Internal("the device of volume '{}' does not show its {} bytes yet", volume_id,
+                    grown->capacity_bytes);
+  }
+  const os::BlockDevice& device = *now;
   const fs::Filesystem* const filesystem = fs::FindFilesystem(grown->filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", grown->filesystem);
   ASSIGN_OR_RETURN(const std::string mount, WritableMount(device));

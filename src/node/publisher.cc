@@ -79,7 +79,8 @@ absl::Status RequireRoomForAnother(const pool::StageRecord& record, AccessMode w
   for (const std::string& other : others) {
     const AccessMode present = record.publications.at(other).access_mode;
     for (const AccessMode mode : {wanted, present}) {
-      if (mode == AccessMode::kSingleNodeMultiWriter) continue;
+      const bool alone = SharingOf(mode) == Sharing::kAlone;
+      if (!alone || mode == AccessMode::kSingleNodeMultiWriter) continue;
       return FailedPrecondition(
           "already published at '{}', and access mode {} allows one publication", other,
           ToString(mode));
@@ -135,6 +136,8 @@ absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const T
 
 absl::Status Publisher::Publish(const PublishRequest& request) const {
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(request.volume_id));
+  RETURN_IF_ERROR(RequireReach(request.use, !located.pool->info().node.empty(),
+                               absl::StatusCode::kFailedPrecondition));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, request.use));
   ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(request.target_path, "target_path"));
@@ -156,6 +159,10 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   const pool::Publication wanted{.access_mode = request.use.access_mode,
                                  .read_only = request.read_only || IsReadOnly(request.use),
                                  .mount_flags = request.use.mount_flags};
+  if (IsReaderOnly(record->access_mode) && !wanted.read_only) {
+    return FailedPrecondition("volume '{}' is staged with access mode {}, which allows no writing",
+                              request.volume_id, ToString(record->access_mode));
+  }
   const auto known = record->publications.find(target.path());
   if (known != record->publications.end() && known->second == wanted &&
       IsShownAt(target, *device, volume.access_type)) {

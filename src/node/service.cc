@@ -42,6 +42,8 @@ absl::Status CheckExpansion(const csi::v1::NodeExpandVolumeRequest& request,
   if (!request.has_volume_capability()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const VolumeUse use, rpc::ParseCapability(request.volume_capability(),
                                                              absl::StatusCode::kInvalidArgument));
+  RETURN_IF_ERROR(
+      RequireReach(use, !located.pool->info().node.empty(), absl::StatusCode::kInvalidArgument));
   return WithCode(RequireSuitable(volume, use), absl::StatusCode::kInvalidArgument);
 }
 

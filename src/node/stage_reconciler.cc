@@ -117,8 +117,18 @@ absl::Status StageReconciler::SettleGrowth(const std::string& volume_id) const {
   return expander_.Expand(volume_id, 0, 0).status();
 }
 
+// The reboot took the device away, but not what other nodes are told of it.
+absl::Status StageReconciler::GiveBack(const std::string& volume_id) const {
+  const auto located = pools_.Locate(volume_id);
+  if (!located.ok()) return absl::OkStatus();
+  const auto device = located->pool->FindAttached(located->id);
+  if (!device.ok() || device->has_value()) return absl::OkStatus();
+  return located->pool->Detach(located->id);
+}
+
 absl::Status StageReconciler::SettleVoidRecord(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(const StageState state, stages_.StateOf(volume_id));
+  if (state == StageState::kOtherBoot) RETURN_IF_ERROR(GiveBack(volume_id));
   if (state == StageState::kDamaged) {
     // It may be the only trace of a raw block volume that is staged.
     ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));

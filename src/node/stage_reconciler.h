@@ -33,6 +33,7 @@ class StageReconciler final {
                                                     const os::MountTable& mounts) const;
   [[nodiscard]] absl::Status SettleStaging(const std::string& volume_id) const;
   [[nodiscard]] absl::Status SettleGrowth(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status GiveBack(const std::string& volume_id) const;
   [[nodiscard]] absl::Status SettleVoidRecord(const std::string& volume_id) const;
 
   const pool::Pools& pools_;

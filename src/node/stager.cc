@@ -20,6 +20,8 @@ namespace {
 using os::BlockDevice;
 using os::TargetPath;
 
+constexpr auto kUnsupported = absl::StatusCode::kFailedPrecondition;
+
 absl::Status RequireSameStage(const pool::StageRecord& record, const std::string& staging_path,
                               const VolumeUse& use) {
   if (record.staging_path != staging_path) {
@@ -126,6 +128,12 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
                                                 target);
   // NOT_FOUND, for a missing staging directory, would say that there is no such volume.
   if (absl::IsNotFound(done)) return WithCode(done, absl::StatusCode::kFailedPrecondition);
+  if (!done.ok() && device.read_only) {
+    return FailedPrecondition(
+        "{}; if its filesystem was not unmounted cleanly, which a reader cannot recover, stage the "
+        "volume once with an access mode that writes",
+        MessageOf(done));
+  }
   RETURN_IF_ERROR(done);
   if (prepared.may_grow) GrowIfSmaller(*filesystem, device, target, stages, record);
   return true;
@@ -134,7 +142,7 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
 absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const Volume& volume,
                          pool::StageRecord& record, bool recorded, const TargetPath& target,
                          const VolumeUse& use) {
-  ASSIGN_OR_RETURN(const BlockDevice device, pool.Attach(volume.id));
+  ASSIGN_OR_RETURN(const BlockDevice device, pool.Attach(volume.id, use.access_mode));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
     ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, stages, record));
@@ -184,6 +192,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
                            const VolumeUse& use) const {
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
   pool::Pool& pool = *located.pool;
+  RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, use));
   ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(staging_path, "staging_target_path"));
@@ -228,7 +237,13 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   if (target.ok()) RETURN_IF_ERROR(UnmountStaged(*target));
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
-  RETURN_IF_ERROR(located->pool->Detach(located->id));
+  const absl::Status detached = located->pool->Detach(located->id);
+  if (absl::IsUnavailable(detached)) {
+    // The record stays with which the reconciler ends it, once what carries the pool answers.
+    LogWarning("unstage of volume {}: {}", volume_id, MessageOf(detached));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(detached);
   // A record without a device does not count, so a pod need not wait until it can be removed.
   const absl::Status removed = stages_.Remove(volume_id);
   if (!removed.ok()) LogWarning("unstage of volume {}: {}", volume_id, MessageOf(removed));

@@ -39,7 +39,8 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
   [[nodiscard]] absl::StatusOr<PoolUsage> Usage() override;
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
+      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status Detach(const VolumeId& id) override;

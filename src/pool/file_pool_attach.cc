@@ -35,7 +35,7 @@ absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& recor
 
 }  // namespace
 
-absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id) {
+absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id, AccessMode) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
   if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(pool, record));

@@ -98,15 +98,19 @@ class Pool {
 
   // Makes the volume a block device of this node, of exactly its capacity; returns the same device
   // when it is one already. Finishes a growth that was cut short and refills a thick volume first.
-  // FAILED_PRECONDITION: the stored bytes are not those that the record describes.
-  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> Attach(const VolumeId& id) = 0;
+  // `mode` says with which other nodes it may be one, where every node reaches the volumes; a
+  // reader's device is read-only there. FAILED_PRECONDITION: the stored bytes are not those that
+  // the record describes, or another node has the volume.
+  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> Attach(
+      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) = 0;
 
   // The device that Attach made, if it is there.
   [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
       const VolumeId& id) = 0;
 
   // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION,
-  // with nothing changed, while it is mounted, published or open.
+  // with nothing changed, while it is mounted, published or open. UNAVAILABLE when the device is
+  // gone, but what tells other nodes of it could not be removed: to be repeated some time.
   [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
 
   // Volumes of which Attach, of this process or an earlier one, made a device that is still there.

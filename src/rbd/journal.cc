@@ -4,39 +4,17 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "pool/checked_json.h"
 #include "rbd/omap.h"
 
 namespace holdfast::rbd {
 namespace {
 
-using nlohmann::json;
-
-constexpr int kHolderVersion = 1;
 constexpr char kDigits[] = "0123456789abcdef";
 constexpr std::size_t kUuidText = 36;
 constexpr std::size_t kPage = 500;  // pairs of one read
 
 std::string ObjectOf(char digit) { return fmt::format("holdfast.volumes.{}", digit); }
-std::string HolderKey(const std::string& uuid) { return uuid + "/holder"; }
-
-std::string EncodeHolder(const std::optional<Holder>& holder) {
-  if (!holder) return "";
-  return pool::EncodeChecked(
-      json{{"node", holder->node}, {"client_address", holder->client_address}}, kHolderVersion);
-}
-
-absl::StatusOr<std::optional<Holder>> DecodeHolder(const std::string& text) {
-  if (text.empty()) return std::optional<Holder>();
-  ASSIGN_OR_RETURN(const json object,
-                   pool::DecodeChecked(text, kHolderVersion, "record of the volume's holder"));
-  try {
-    return Holder{.node = object.at("node").get<std::string>(),
-                  .client_address = object.at("client_address").get<std::string>()};
-  } catch (const json::exception& error) {
-    return Internal("record of the volume's holder is damaged: {}", error.what());
-  }
-}
+std::string NodesKey(const std::string& uuid) { return uuid + "/nodes"; }
 
 absl::Status Changed(const std::string& uuid) {
   return Aborted("volume {} was changed by another process meanwhile; try again", uuid);
@@ -60,14 +38,14 @@ absl::StatusOr<pool::VolumeRecord> DecodeOf(const std::string& uuid, const std::
 }  // namespace
 
 absl::StatusOr<JournalEntry> Journal::Read(const CephPool& pool, const std::string& uuid) {
-  ASSIGN_OR_RETURN(auto found, ReadOmap(pool, ObjectOf(uuid.front()), {uuid, HolderKey(uuid)}));
+  ASSIGN_OR_RETURN(auto found, ReadOmap(pool, ObjectOf(uuid.front()), {uuid, NodesKey(uuid)}));
   if (!found.contains(uuid)) return NotFound("there is no volume {}", uuid);
-  JournalEntry entry{.record = {},
-                     .holder = {},
-                     .record_text = found[uuid],
-                     .holder_text = found[HolderKey(uuid)]};
+  JournalEntry entry{
+      .record = {}, .nodes = {}, .record_text = found[uuid], .nodes_text = found[NodesKey(uuid)]};
   ASSIGN_OR_RETURN(entry.record, DecodeOf(uuid, entry.record_text));
-  ASSIGN_OR_RETURN(entry.holder, DecodeHolder(entry.holder_text));
+  auto nodes = DecodeNodes(entry.nodes_text);
+  if (!nodes.ok()) return Annotate(nodes.status(), fmt::format("volume {}", uuid));
+  entry.nodes = *std::move(nodes);
   return entry;
 }
 
@@ -75,7 +53,7 @@ absl::StatusOr<JournalEntry> Journal::Insert(const CephPool& pool,
                                              const pool::VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
   JournalEntry entry{
-      .record = record, .holder = {}, .record_text = pool::EncodeRecord(record), .holder_text = ""};
+      .record = record, .nodes = {}, .record_text = pool::EncodeRecord(record), .nodes_text = ""};
   const CallResult result =
       ChangeOmap(pool, ObjectOf(uuid.front()),
                  {.guards = {{uuid, ""}}, .values = {{uuid, entry.record_text}}, .removals = {}},
@@ -91,7 +69,7 @@ absl::Status Journal::Replace(const CephPool& pool, JournalEntry& entry,
   const std::string text = pool::EncodeRecord(record);
   OmapChange change{
       .guards = {{uuid, entry.record_text}}, .values = {{uuid, text}}, .removals = {}};
-  if (as_holder) change.guards.emplace(HolderKey(uuid), entry.holder_text);
+  if (as_holder) change.guards.emplace(NodesKey(uuid), entry.nodes_text);
   RETURN_IF_ERROR(Change(pool, uuid, change, "record"));
   entry.record = record;
   entry.record_text = text;
@@ -102,27 +80,27 @@ absl::Status Journal::Remove(const CephPool& pool, const JournalEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   const absl::Status removed = Change(
       pool, uuid,
-      {.guards = {{uuid, entry.record_text}}, .values = {}, .removals = {uuid, HolderKey(uuid)}},
+      {.guards = {{uuid, entry.record_text}}, .values = {}, .removals = {uuid, NodesKey(uuid)}},
       "forget");
   if (!absl::IsAborted(removed)) return removed;
   return absl::IsNotFound(Read(pool, uuid).status()) ? absl::OkStatus() : removed;
 }
 
-absl::Status Journal::SetHolder(const CephPool& pool, JournalEntry& entry,
-                                const std::optional<Holder>& holder) {
+absl::Status Journal::SetNodes(const CephPool& pool, JournalEntry& entry,
+                               const VolumeNodes& nodes) {
   const std::string& uuid = entry.record.volume.id.uuid;
-  const std::string text = EncodeHolder(holder);
-  OmapChange change{.guards = {{uuid, entry.record_text}, {HolderKey(uuid), entry.holder_text}},
+  const std::string text = EncodeNodes(nodes);
+  OmapChange change{.guards = {{uuid, entry.record_text}, {NodesKey(uuid), entry.nodes_text}},
                     .values = {},
                     .removals = {}};
-  if (holder) {
-    change.values.emplace(HolderKey(uuid), text);
+  if (text.empty()) {
+    change.removals.push_back(NodesKey(uuid));
   } else {
-    change.removals.push_back(HolderKey(uuid));
+    change.values.emplace(NodesKey(uuid), text);
   }
-  RETURN_IF_ERROR(Change(pool, uuid, change, "claim or release"));
-  entry.holder = holder;
-  entry.holder_text = text;
+  RETURN_IF_ERROR(Change(pool, uuid, change, "record the nodes of"));
+  entry.nodes = nodes;
+  entry.nodes_text = text;
   return absl::OkStatus();
 }
 
@@ -132,7 +110,7 @@ absl::StatusOr<Journal::Page> Journal::List(const CephPool& pool, const std::str
   std::vector<pool::VolumeRecord>& records = listed.records;
   for (const char* digit = kDigits; *digit != '\0'; ++digit) {
     if (!after_uuid.empty() && *digit < after_uuid.front()) continue;
-    // '~' comes after "/holder".
+    // '~' comes after "/nodes".
     std::string after = after_uuid.empty() ? "" : after_uuid + "~";
     for (bool more = true; more;) {
       const std::size_t page = limit == 0 ? kPage : std::min(kPage, 2 * (limit - records.size()));
@@ -140,7 +118,7 @@ absl::StatusOr<Journal::Page> Journal::List(const CephPool& pool, const std::str
       if (pairs.empty()) break;
       after = pairs.rbegin()->first;
       for (const auto& [key, text] : pairs) {
-        if (key.size() != kUuidText) continue;  // a holder
+        if (key.size() != kUuidText) continue;  // nodes
         auto record = DecodeOf(key, text);
         if (record.ok()) {
           records.push_back(*std::move(record));

@@ -8,31 +8,21 @@
 // before.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "pool/volume_record.h"
 #include "rbd/ceph_pool.h"
+#include "rbd/volume_nodes.h"
 
 namespace holdfast::rbd {
 
-// The node on which a volume is, or is about to be, a device. Announced before mapping, claimed
-// with the client's address after it and before the first access; held until it is unmapped, by its
-// node or, when its client is gone, by whoever fences it.
-struct Holder {
-  std::string node;
-  std::string client_address;  // of the node's client for this one device; empty: announced
-
-  friend bool operator==(const Holder&, const Holder&) = default;
-};
-
 struct JournalEntry {
   pool::VolumeRecord record;
-  std::optional<Holder> holder;
+  VolumeNodes nodes;
   // As stored, to be compared with what is stored when it is to be changed.
   std::string record_text;
-  std::string holder_text;  // empty: no holder
+  std::string nodes_text;  // empty: no nodes
 };
 
 // Thread-safe. Common errors: those of Cluster::Try; INTERNAL for a damaged record.
@@ -47,18 +37,18 @@ class Journal final {
                                                            const pool::VolumeRecord& record);
 
   // Replaces the record of `entry`, and updates `entry`. ABORTED if the stored record is not the
-  // entry's any more. With `as_holder`, also if the stored holder is not: a node that has been
+  // entry's any more. With `as_holder`, also if the stored nodes are not: a node that has been
   // fenced must not go on deciding about the volume.
   [[nodiscard]] static absl::Status Replace(const CephPool& pool, JournalEntry& entry,
                                             const pool::VolumeRecord& record, bool as_holder);
 
-  // Removes record and holder. ABORTED as above; OK if there is none.
+  // Removes record and nodes. ABORTED as above; OK if there is none.
   [[nodiscard]] static absl::Status Remove(const CephPool& pool, const JournalEntry& entry);
 
-  // Puts `holder` in the place of the entry's, or removes it, and updates `entry`. ABORTED if the
-  // stored holder is not the entry's any more, or the record is gone or a tombstone.
-  [[nodiscard]] static absl::Status SetHolder(const CephPool& pool, JournalEntry& entry,
-                                              const std::optional<Holder>& holder);
+  // Puts `nodes` in the place of the entry's and updates `entry`. ABORTED if the stored ones, or
+  // the stored record, are not the entry's any more.
+  [[nodiscard]] static absl::Status SetNodes(const CephPool& pool, JournalEntry& entry,
+                                             const VolumeNodes& nodes);
 
   struct Page {
     std::vector<pool::VolumeRecord> records;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace holdfast::rbd {
 namespace {
@@ -50,6 +51,28 @@ absl::StatusOr<std::optional<PoolStatistics>> ParseStatistics(const std::string&
   } catch (const json::exception& error) {
     return Unreadable(error);
   }
+}
+
+absl::StatusOr<bool> IsFenced(Cluster& cluster, const std::string& address) {
+  ASSIGN_OR_RETURN(const std::string answer,
+                   cluster.AskMonitors(R"({"prefix": "osd blocklist ls", "format": "json"})"));
+  return ParseFenced(answer, address);
+}
+
+absl::StatusOr<bool> ParseFenced(const std::string& answer, const std::string& address) {
+  // One list after the other, with nothing between: of clients, and of ranges of addresses.
+  std::istringstream lists(answer);
+  bool fenced = false;
+  try {
+    do {
+      json list;
+      lists >> list;
+      for (const json& client : list) fenced |= client.at("addr") == address;
+    } while (!(lists >> std::ws).eof());
+  } catch (const json::exception& error) {
+    return Unreadable(error);
+  }
+  return fenced;
 }
 
 absl::StatusOr<MonitorAddresses> AskMonitorAddresses(Cluster& cluster) {

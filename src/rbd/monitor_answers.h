@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster's monitors say of pools and of themselves.
+// What a cluster's monitors say of pools, of clients and of themselves.
 #pragma once
 
 #include <optional>
@@ -23,6 +23,11 @@ struct PoolStatistics {
                                                                           const std::string& name);
 [[nodiscard]] absl::StatusOr<std::optional<PoolStatistics>> ParseStatistics(
     const std::string& answer, const std::string& name);
+
+// Whether the cluster refuses the client of that address (Ceph's blocklist).
+[[nodiscard]] absl::StatusOr<bool> IsFenced(Cluster& cluster, const std::string& address);
+[[nodiscard]] absl::StatusOr<bool> ParseFenced(const std::string& answer,
+                                               const std::string& address);
 
 struct MonitorAddresses {
   std::vector<std::string> addresses;  // "10.0.0.1:6789"

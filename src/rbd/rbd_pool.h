@@ -31,9 +31,10 @@ struct Process {
   const pool::StageStore& stages;  // outlives the pool
 };
 
-// Besides what Pool says: at most one node has a volume as a device. Attach names the node that
-// has it (FAILED_PRECONDITION), and takes it over only from one whose client is gone, which it
-// fences first.
+// Besides what Pool says: only nodes that can share a volume have it as a device at once. Attach
+// names another one that has it (FAILED_PRECONDITION), and takes it over only from one whose client
+// is gone, which it fences first. Readers' devices are read-only for good, and neither format nor
+// repair a filesystem (FAILED_PRECONDITION).
 class RbdPool final : public pool::Pool {
  public:
   // Connects to nothing: a cluster that is away at the start is no reason to refuse the other
@@ -59,7 +60,8 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
   [[nodiscard]] absl::StatusOr<pool::PoolUsage> Usage() override;
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
+      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
@@ -119,11 +121,22 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<bool> SettleRecord(const CephPool& ceph, JournalEntry& entry);
 
   // rbd_pool_attach.cc
+  absl::Status RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const;
   absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, JournalEntry& entry,
-                                          const VolumeId& id);
-  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, JournalEntry& entry, const VolumeId& id);
-  absl::Status RequireFree(const CephPool& ceph, const JournalEntry& entry);
-  absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry);
+                                          const VolumeId& id, const Holder& wanted);
+  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+                                    const Holder& wanted);
+  absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry,
+                                            const VolumeId& id, const Holder& announced);
+
+  // rbd_pool_nodes.cc
+  absl::StatusOr<VolumeNodes> Admit(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+                                    const Holder& wanted);
+  absl::Status Announce(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+                        const Holder& wanted);
+  absl::Status Claim(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+                     const Holder& announced, const std::string& client_address);
+  absl::Status Release(const VolumeId& id);
 
   // rbd_pool_devices.cc
   absl::StatusOr<std::vector<os::RbdDevice>> FindDevices(const std::string& image_prefix);
@@ -131,7 +144,6 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<os::RbdDevice> RequireHeldHere(const JournalEntry& entry);
   [[nodiscard]] bool IsClaimOf(const Holder& holder, const os::RbdDevice& device) const;
   static absl::Status Unmap(const os::RbdDevice& device);
-  void Release(const VolumeId& id);
 
   const pool::PoolInfo info_;
   const CephAccess access_;
@@ -153,5 +165,12 @@ class RbdPool final : public pool::Pool {
 // Makes the cluster refuse the holder's client for good, so that nothing it still has under way is
 // written. OK without more if the holder never got as far as having a client.
 [[nodiscard]] absl::Status Fence(Cluster& cluster, const Holder& holder);
+
+// Whether a holder whose client does not watch the image has no client any more. A writer's client
+// always watches; a reader's never does, so it counts as gone only when it was fenced.
+[[nodiscard]] absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder);
+
+// FAILED_PRECONDITION naming the node.
+[[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder);
 
 }  // namespace holdfast::rbd

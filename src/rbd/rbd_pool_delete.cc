@@ -37,12 +37,19 @@ absl::Status RbdPool::Entomb(const CephPool& ceph, JournalEntry& entry) {
 absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
-  if (device) return os::RequireUnused(device->block);
+  if (device) RETURN_IF_ERROR(os::RequireUnused(device->block));
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
-  if (!facts || facts->watchers.empty()) return absl::OkStatus();
-  return FailedPrecondition("volume {} is in use on node '{}': clients {} have its image open",
-                            uuid, entry.holder ? entry.holder->node : "(unknown)",
-                            fmt::join(facts->watchers, ", "));
+  std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
+  if (device) std::erase(watchers, device->client_address);
+  for (const Holder& holder : entry.nodes.holders) {
+    if (std::erase(watchers, holder.client_address) > 0) return InUse(uuid, holder);
+    if (holder.node == node_id_) continue;  // its device, if any, is unused
+    ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
+    if (!gone) return InUse(uuid, holder);
+  }
+  if (watchers.empty()) return absl::OkStatus();
+  return FailedPrecondition("volume {} is in use: clients {} have its image open", uuid,
+                            fmt::join(watchers, ", "));
 }
 
 // For a tombstone.
@@ -51,9 +58,11 @@ absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const JournalEntry& e
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   // The deletion has begun, so the answer must be one that makes the caller repeat it.
   if (device) RETURN_IF_ERROR(WithCode(Unmap(*device), absl::StatusCode::kUnavailable));
-  const bool held_here = device && entry.holder && IsClaimOf(*entry.holder, *device);
-  // What it still has under way would make objects that belong to no image.
-  if (entry.holder && !held_here) RETURN_IF_ERROR(Fence(ceph.cluster(), *entry.holder));
+  for (const Holder& holder : entry.nodes.holders) {
+    // What it still has under way would make objects that belong to no image.
+    const bool held_here = device && IsClaimOf(holder, *device);
+    if (!held_here && !holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
+  }
   RETURN_IF_ERROR(removals_.Remove(ceph, entry.record.image_name));
   return Journal::Remove(ceph, entry);
 }

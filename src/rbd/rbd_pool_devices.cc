@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices that this node has: finding them, whose they are, taking them away.
-#include "core/log.h"
 #include "os/device_use.h"
 #include "rbd/rbd_pool.h"
 
@@ -52,8 +51,9 @@ absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
   const auto entry = Journal::Read(*ceph, id.uuid);
   if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : Detach(id);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
-  const bool ours = entry.ok() && entry->holder && IsClaimOf(*entry->holder, *device) &&
-                    entry->record.image_name == device->image;
+  const Holder* const own = entry.ok() ? entry->nodes.Find(node_id_) : nullptr;
+  const bool ours =
+      own != nullptr && IsClaimOf(*own, *device) && entry->record.image_name == device->image;
   if (ours) return Detach(id);
   return FailedPrecondition("somebody else has mapped image '{}' as {}", device->image,
                             device->block.path);
@@ -67,8 +67,10 @@ bool RbdPool::IsClaimOf(const Holder& holder, const os::RbdDevice& device) const
 absl::Status RbdPool::Detach(const VolumeId& id) {
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
   if (device) RETURN_IF_ERROR(Unmap(*device));
-  Release(id);
-  return absl::OkStatus();
+  const absl::Status released = Release(id);
+  if (released.ok()) return released;
+  return Unavailable("volume '{}' is no device of this node any more, but is still recorded so: {}",
+                     id.ToString(), MessageOf(released));
 }
 
 absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
@@ -76,32 +78,16 @@ absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
   return os::UnmapRbdDevice(device);
 }
 
-// A claim that stays does no harm: its client is gone, which the next node sees. It does stay while
-// something has to be taken back here (ForgetUndo), because it tells whether another node had the
-// volume meanwhile.
-void RbdPool::Release(const VolumeId& id) {
-  if (stages_.HasUndo(id)) return;
-  const auto ceph = Connect();
-  auto entry = ceph.ok() ? Journal::Read(**ceph, id.uuid) : ceph.status();
-  if (absl::IsNotFound(entry.status())) return;
-  absl::Status released = entry.status();
-  if (entry.ok() && entry->holder && entry->holder->node == node_id_) {
-    released = Journal::SetHolder(**ceph, *entry, std::nullopt);
-  }
-  if (!released.ok()) {
-    LogWarning("volume {} keeps its claim of this node: {}", id.ToString(), MessageOf(released));
-  }
-}
-
-// That this node's device is what the journal says has the volume: a node that was fenced while it
-// formatted must not decide anything.
+// That this node's device, which may write, is the one that the journal says has the volume: a node
+// that was fenced while it formatted must not decide anything.
 absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const JournalEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
-  if (device && entry.holder &&
-      *entry.holder == Holder{.node = node_id_, .client_address = device->client_address}) {
-    return *device;
-  }
+  const Holder writer{.node = node_id_,
+                      .client_address = device ? device->client_address : "",
+                      .sharing = Sharing::kAlone,
+                      .read_only = false};
+  if (device && entry.nodes.holders == std::vector{writer}) return *device;
   return FailedPrecondition("volume {} is not, or no longer, held by this node", uuid);
 }
 

@@ -28,8 +28,7 @@ bool HasBannedControl(const std::string& text) {
   return false;
 }
 
-absl::StatusOr<AccessMode> ParseMode(csi::v1::VolumeCapability::AccessMode::Mode mode,
-                                     absl::StatusCode unsupported) {
+absl::StatusOr<AccessMode> ParseMode(csi::v1::VolumeCapability::AccessMode::Mode mode) {
   using Csi = csi::v1::VolumeCapability::AccessMode;
   switch (mode) {
     case Csi::SINGLE_NODE_WRITER:
@@ -41,12 +40,11 @@ absl::StatusOr<AccessMode> ParseMode(csi::v1::VolumeCapability::AccessMode::Mode
     case Csi::SINGLE_NODE_MULTI_WRITER:
       return AccessMode::kSingleNodeMultiWriter;
     case Csi::MULTI_NODE_READER_ONLY:
+      return AccessMode::kMultiNodeReaderOnly;
     case Csi::MULTI_NODE_SINGLE_WRITER:
+      return AccessMode::kMultiNodeSingleWriter;
     case Csi::MULTI_NODE_MULTI_WRITER:
-      return MakeStatus(unsupported,
-                        fmt::format("{}.access_mode {} needs more than one node; the volumes of "
-                                    "this pool live on one",
-                                    kCapability, Csi::Mode_Name(mode)));
+      return AccessMode::kMultiNodeMultiWriter;
     default:
       return InvalidArgument("{}.access_mode.mode is missing or unknown", kCapability);
   }
@@ -129,7 +127,7 @@ absl::StatusOr<VolumeUse> ParseCapability(const csi::v1::VolumeCapability& capab
     case csi::v1::VolumeCapability::ACCESS_TYPE_NOT_SET:
       return InvalidArgument("{}.access_type is missing", kCapability);
   }
-  ASSIGN_OR_RETURN(use.access_mode, ParseMode(capability.access_mode().mode(), unsupported));
+  ASSIGN_OR_RETURN(use.access_mode, ParseMode(capability.access_mode().mode()));
   return use;
 }
 

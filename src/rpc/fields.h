@@ -33,9 +33,9 @@ struct CapacityRange {
 // Not negative, at least one of the two; OUT_OF_RANGE when limit is below required.
 [[nodiscard]] absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range);
 
-// What a VolumeCapability asks for. An access mode that needs more than one node, or a filesystem
-// that is not supported, is answered with `unsupported` (the code differs between RPCs);
-// volume_mount_group is not supported.
+// What a VolumeCapability asks for. A filesystem that is not supported is answered with
+// `unsupported` (the code differs between RPCs); volume_mount_group is not supported. Whether the
+// volume's pool serves the access mode is RequireReach's.
 [[nodiscard]] absl::StatusOr<VolumeUse> ParseCapability(const csi::v1::VolumeCapability& capability,
                                                         absl::StatusCode unsupported);
 

@@ -71,6 +71,34 @@ def change_record(ceph, uuid, **changes):
     ceph.rados("setomapval", journal_object(uuid), uuid, changed.decode())
 
 
+def nodes_key(volume_id):
+    return f"{driver.uuid_of(volume_id)}/nodes"
+
+
+def holder(node, address, sharing="alone", read_only=None):
+    return {"node": node, "client_address": address, "sharing": sharing,
+            "read_only": sharing == "readers" if read_only is None else read_only}
+
+
+def nodes(ceph, volume_id):
+    """The record of the volume's nodes, or None."""
+    return journal(ceph).get(nodes_key(volume_id))
+
+
+def record_nodes(ceph, volume_id, *holders, **others):
+    """As nodes would that have it."""
+    text = record_text.sealed({"version": 1, "holders": list(holders), **others})
+    change_nodes(ceph, volume_id, text.decode())
+
+
+def change_nodes(ceph, volume_id, text):
+    ceph.rados("setomapval", journal_object(driver.uuid_of(volume_id)), nodes_key(volume_id), text)
+
+
+def unrecord_nodes(ceph, volume_id):
+    ceph.rados("rmomapkey", journal_object(driver.uuid_of(volume_id)), nodes_key(volume_id))
+
+
 def residue(ceph, namespace=""):
     """What deleted volumes left: journal keys, images, and objects of images."""
     place = ["--namespace", namespace] if namespace else []

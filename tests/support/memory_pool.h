@@ -82,7 +82,9 @@ class MemoryPool final : public pool::Pool {
   absl::StatusOr<pool::PoolUsage> Usage() override { return pool::PoolUsage{}; }
   VolumeCondition Condition(const Volume&) override { return {false, "fine"}; }
 
-  absl::StatusOr<os::BlockDevice> Attach(const VolumeId&) override { return NoDevices(); }
+  absl::StatusOr<os::BlockDevice> Attach(const VolumeId&, AccessMode) override {
+    return NoDevices();
+  }
   absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(const VolumeId&) override {
     return std::nullopt;
   }

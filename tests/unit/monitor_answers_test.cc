@@ -49,5 +49,19 @@ TEST_CASE("an answer that is none is an error") {
   }
 }
 
+TEST_CASE("whether a client is fenced") {
+  const char answer[] = R"([{"addr": "10.0.0.1:0/12", "until": "2027-01-01T00:00:00"},
+                            {"addr": "10.0.0.2:0/3", "until": "2027-01-01T00:00:00"}])";
+  CHECK(test::Value(ParseFenced(answer, "10.0.0.1:0/12")));
+  CHECK_FALSE(test::Value(ParseFenced(answer, "10.0.0.1:0/1")));
+  CHECK_FALSE(test::Value(ParseFenced("[]", "10.0.0.1:0/12")));
+  CHECK_FALSE(test::Value(ParseFenced("[][]\n", "10.0.0.1:0/12")));
+  CHECK(test::Value(ParseFenced(std::string("[]") + answer, "10.0.0.2:0/3")));
+  CHECK(test::Value(ParseFenced(std::string(answer) + "[]", "10.0.0.2:0/3")));
+  CHECK_FAILS(ParseFenced("[]x", "10.0.0.1:0/12"), kInternal, "answer");
+  CHECK_FAILS(ParseFenced("", "10.0.0.1:0/12"), kInternal, "answer");
+  CHECK_FAILS(ParseFenced(R"([{"address": ""}])", "10.0.0.1:0/12"), kInternal, "answer");
+}
+
 }  // namespace
 }  // namespace holdfast::rbd

@@ -18,9 +18,10 @@ TEST_CASE("names are read back as the values they stand for, and no other text i
   for (const auto value : {AccessType::kMount, AccessType::kBlock}) {
     CHECK(*ParseAccessType(ToString(value)) == value);
   }
-  for (const auto value :
-       {AccessMode::kSingleNodeWriter, AccessMode::kSingleNodeReaderOnly,
-        AccessMode::kSingleNodeSingleWriter, AccessMode::kSingleNodeMultiWriter}) {
+  for (const auto value : {AccessMode::kSingleNodeWriter, AccessMode::kSingleNodeReaderOnly,
+                           AccessMode::kSingleNodeSingleWriter, AccessMode::kSingleNodeMultiWriter,
+                           AccessMode::kMultiNodeReaderOnly, AccessMode::kMultiNodeSingleWriter,
+                           AccessMode::kMultiNodeMultiWriter}) {
     CHECK(*ParseAccessMode(ToString(value)) == value);
   }
   for (const auto value : {VolumeState::kAllocating, VolumeState::kReady, VolumeState::kFormatting,
@@ -29,7 +30,7 @@ TEST_CASE("names are read back as the values they stand for, and no other text i
   }
   CHECK_FAILS(ParseProvisioning("Thick"), kInvalidArgument, "none of: thick, thin");
   CHECK_FAILS(ParseAccessType(""), kInvalidArgument, "none of: mount, block");
-  CHECK_FAILS(ParseAccessMode("MULTI_NODE_MULTI_WRITER"), kInvalidArgument, "SINGLE_NODE_WRITER");
+  CHECK_FAILS(ParseAccessMode("ANY_NODE_WRITER"), kInvalidArgument, "SINGLE_NODE_WRITER");
   CHECK_FAILS(ParseVolumeState("unknown"), kInvalidArgument, "allocating");
 }
 

@@ -58,5 +58,43 @@ TEST_CASE("only the reader's access mode and the flag ro forbid writing") {
   CHECK(IsReadOnly(use));
 }
 
+TEST_CASE("which nodes may use a volume at once") {
+  using Mode = AccessMode;
+  VolumeUse use;
+  const auto reach = [&](Mode mode, AccessType type, bool on_one_node) {
+    use.access_mode = mode;
+    use.access_type = type;
+    return RequireReach(use, on_one_node, absl::StatusCode::kUnimplemented);
+  };
+  for (const auto type : {AccessType::kMount, AccessType::kBlock}) {
+    for (const bool on_one_node : {true, false}) {
+      for (const auto mode : {Mode::kSingleNodeWriter, Mode::kSingleNodeReaderOnly,
+                              Mode::kSingleNodeSingleWriter, Mode::kSingleNodeMultiWriter}) {
+        REQUIRE_OK(reach(mode, type, on_one_node));
+      }
+    }
+    for (const auto mode :
+         {Mode::kMultiNodeReaderOnly, Mode::kMultiNodeSingleWriter, Mode::kMultiNodeMultiWriter}) {
+      CHECK_FAILS(reach(mode, type, true), kUnimplemented, "volume_capability.access_mode MULTI");
+    }
+    REQUIRE_OK(reach(Mode::kMultiNodeReaderOnly, type, false));
+  }
+  for (const auto mode : {Mode::kMultiNodeSingleWriter, Mode::kMultiNodeMultiWriter}) {
+    REQUIRE_OK(reach(mode, AccessType::kBlock, false));
+    CHECK_FAILS(reach(mode, AccessType::kMount, false), kInvalidArgument, "destroy each other");
+  }
+}
+
+TEST_CASE("how nodes share a volume follows from the access mode") {
+  CHECK(SharingOf(AccessMode::kMultiNodeReaderOnly) == Sharing::kReaders);
+  CHECK(SharingOf(AccessMode::kMultiNodeMultiWriter) == Sharing::kWriters);
+  CHECK(SharingOf(AccessMode::kMultiNodeSingleWriter) == Sharing::kWriters);
+  CHECK(SharingOf(AccessMode::kSingleNodeMultiWriter) == Sharing::kAlone);
+  CHECK(SharingOf(AccessMode::kSingleNodeReaderOnly) == Sharing::kAlone);
+  CHECK(IsReaderOnly(AccessMode::kSingleNodeReaderOnly));
+  CHECK(IsReaderOnly(AccessMode::kMultiNodeReaderOnly));
+  CHECK_FALSE(IsReaderOnly(AccessMode::kMultiNodeSingleWriter));
+}
+
 }  // namespace
 }  // namespace holdfast

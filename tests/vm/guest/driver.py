@@ -27,6 +27,7 @@ class Volume:
     fs: str = "ext4"
     provisioning: str = "thick"
     id: str = ""
+    mode: str = "SINGLE_NODE_WRITER"
 
     @property
     def staging_path(self):
@@ -38,10 +39,13 @@ class Volume:
 
     @property
     def capability(self):
-        mode = csi.VolumeCapability.AccessMode.SINGLE_NODE_WRITER
-        return csi.VolumeCapability(
-            mount=csi.VolumeCapability.MountVolume(fs_type=self.fs),
-            access_mode=csi.VolumeCapability.AccessMode(mode=mode))
+        return csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type=self.fs),
+                                    access_mode=self.access_mode)
+
+    @property
+    def access_mode(self):
+        return csi.VolumeCapability.AccessMode(
+            mode=csi.VolumeCapability.AccessMode.Mode.Value(self.mode))
 
 
 class Driver:

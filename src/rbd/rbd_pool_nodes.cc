@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes may have a volume: joining those that have it, giving it back, fencing those that are
+// gone (docs/adr/0018).
+//
+// Every change is one operation that holds only if the nodes are still those that were judged, and
+// is judged anew if they are not: readers of one volume come many at once.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "core/log.h"
+#include "rbd/rbd_pool.h"
+
+namespace holdfast::rbd {
+namespace {
+
+// A machine that was suspended may come back with writes under way long after it was fenced, so the
+// fence is to stay. Addresses are never used again: one that stays hurts nobody.
+constexpr std::chrono::hours kFenceTime{24 * 365};
+// A process that grows or deletes an image has it open for a moment.
+constexpr std::chrono::seconds kOpenerPatience{5};
+constexpr std::chrono::milliseconds kOpenerInterval{100};
+// How often another process may be faster with the same record before the caller is told so.
+constexpr int kAttempts = 20;
+
+absl::Status RequireImage(const std::optional<ImageFacts>& facts,
+                          const pool::VolumeRecord& record) {
+  const std::string& name = record.image_name;
+  if (!facts) {
+    return FailedPrecondition("image '{}' is missing from the Ceph pool; somebody removed it",
+                              name);
+  }
+  if (facts->id != record.image_id) {
+    return FailedPrecondition("image '{}' has id {}, the volume's has {}: it was replaced", name,
+                              facts->id, record.image_id);
+  }
+  if (facts->size == record.volume.capacity_bytes) return absl::OkStatus();
+  return FailedPrecondition(
+      "image '{}' has {} bytes, its record says {}: it was truncated or "
+      "grown by hand",
+      name, facts->size, record.volume.capacity_bytes);
+}
+
+}  // namespace
+
+absl::Status InUse(const std::string& uuid, const Holder& holder) {
+  const std::string how = holder.sharing == Sharing::kAlone ? "" : " with an access mode of several"
+                                                                   " nodes";
+  const std::string remedy =
+      holder.read_only && !holder.client_address.empty()
+          ? "; a reader's life is not seen: if that node is gone for good, fence its client: ceph "
+            "osd blocklist add " +
+                holder.client_address
+          : "";
+  return FailedPrecondition("volume {} is in use on node '{}'{} (client {}){}", uuid, holder.node,
+                            how, holder.client_address.empty() ? "unknown" : holder.client_address,
+                            remedy);
+}
+
+absl::Status Fence(Cluster& cluster, const Holder& holder) {
+  std::string address = holder.client_address;
+  if (address.empty()) return absl::OkStatus();
+  LogWarning("fencing client {} of node '{}': its volume is taken over or deleted", address,
+             holder.node);
+  return cluster
+      .Try(fmt::format("fence client {}", address),
+           [&] {
+             return cluster.library().rados_blocklist_add(
+                 cluster.handle(), address.data(),
+                 static_cast<std::uint32_t>(std::chrono::seconds(kFenceTime).count()));
+           })
+      .status;
+}
+
+// Whether a holder that has no watch is known to be gone. Only writers are watched.
+absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder) {
+  if (!holder.read_only || holder.client_address.empty()) return true;
+  return IsFenced(cluster, holder.client_address);
+}
+
+// The nodes that stay when `wanted` joins, once nobody else has the image: those with whom it can
+// share. Others are an error as long as they live, and are fenced when they are gone.
+absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& entry,
+                                           const VolumeId& id, const Holder& wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + kOpenerPatience;
+  while (true) {
+    ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
+    RETURN_IF_ERROR(RequireImage(facts, entry.record));
+    RETURN_IF_ERROR(os::RequireRbdFeatures(facts->features));
+    std::vector<std::string> strangers = facts->watchers;
+    VolumeNodes staying;
+    VolumeNodes leaving;
+    for (const Holder& holder : entry.nodes.holders) {
+      const bool watches = std::erase(strangers, holder.client_address) > 0;
+      const bool own = holder.node == wanted.node;
+      if (!own && CanShare(holder, wanted)) {
+        staying.holders.push_back(holder);
+        continue;
+      }
+      // This node's own client is gone with its device: a reboot. Its watch ends by and by.
+      if (!own) {
+        ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
+        if (watches || !gone) return InUse(id.uuid, holder);
+      }
+      leaving.holders.push_back(holder);
+    }
+    if (strangers.empty()) {
+      for (const Holder& holder : leaving.holders) {
+        if (!holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
+      }
+      return staying;
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      const auto announced = std::ranges::find_if(leaving.holders, [&](const Holder& holder) {
+        return holder.client_address.empty() && holder.node != wanted.node;
+      });
+      if (announced != leaving.holders.end()) return InUse(id.uuid, *announced);
+      return FailedPrecondition("image '{}' is open in clients {}, which are no node's of Holdfast",
+                                entry.record.image_name, fmt::join(strangers, ", "));
+    }
+    std::this_thread::sleep_for(kOpenerInterval);
+    ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));  // a stranger may have become a node by now
+  }
+}
+
+// Says in the journal that this node is about to map the image. Nothing is mapped yet.
+absl::Status RbdPool::Announce(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+                               const Holder& wanted) {
+  for (int attempt = 1;; ++attempt) {
+    ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, entry, id, wanted));
+    if (entry.nodes.Find(node_id_) == nullptr) RETURN_IF_ERROR(stages_.ForgetUndo(id));
+    const absl::Status announced = Journal::SetNodes(ceph, entry, staying.With(wanted));
+    if (!absl::IsAborted(announced) || attempt == kAttempts) return announced;
+    ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
+  }
+}
+
+// Adds the address of the mapped device's client to what was announced. ABORTED if another node has
+// removed that meanwhile.
+absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+                            const Holder& announced, const std::string& client_address) {
+  Holder claim = announced;
+  claim.client_address = client_address;
+  for (int attempt = 1;; ++attempt) {
+    const Holder* const own = entry.nodes.Find(node_id_);
+    if (own == nullptr || *own != announced) {
+      return Aborted("another node was faster with volume {}; try again", id.ToString());
+    }
+    const absl::Status claimed = Journal::SetNodes(ceph, entry, entry.nodes.With(claim));
+    if (!absl::IsAborted(claimed) || attempt == kAttempts) return claimed;
+    ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
+  }
+}
+
+// Takes this node out of the journal. It stays there while something has to be taken back here
+// (ForgetUndo), because it tells whether another node had the volume meanwhile.
+absl::Status RbdPool::Release(const VolumeId& id) {
+  if (stages_.HasUndo(id)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  for (int attempt = 1;; ++attempt) {
+    auto entry = Journal::Read(*ceph, id.uuid);
+    if (absl::IsNotFound(entry.status())) return absl::OkStatus();
+    RETURN_IF_ERROR(entry.status());
+    if (entry->nodes.Find(node_id_) == nullptr) return absl::OkStatus();
+    const absl::Status released = Journal::SetNodes(*ceph, *entry, entry->nodes.Without(node_id_));
+    if (!absl::IsAborted(released) || attempt == kAttempts) return released;
+  }
+}
+
+}  // namespace holdfast::rbd

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rbd/volume_nodes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "pool/checked_json.h"
+
+namespace holdfast::rbd {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr char kWhat[] = "record of the volume's nodes";
+constexpr std::array<std::pair<Sharing, std::string_view>, 3> kSharings = {{
+    {Sharing::kAlone, "alone"},
+    {Sharing::kReaders, "readers"},
+    {Sharing::kWriters, "writers"},
+}};
+
+std::string_view NameOf(Sharing sharing) {
+  return std::ranges::find(kSharings, sharing, [](const auto& pair) { return pair.first; })->second;
+}
+
+absl::StatusOr<Sharing> SharingNamed(const std::string& name) {
+  for (const auto& [sharing, known] : kSharings) {
+    if (known == name) return sharing;
+  }
+  return Internal("{} is damaged: nodes cannot share as '{}'", kWhat, name);
+}
+
+absl::Status RequireSharing(const VolumeNodes& nodes) {
+  for (auto one = nodes.holders.begin(); one != nodes.holders.end(); ++one) {
+    for (auto other = nodes.holders.begin(); other != one; ++other) {
+      if (one->node != other->node && CanShare(*one, *other)) continue;
+      return Internal("{} is damaged: nodes '{}' and '{}' cannot both have it", kWhat, other->node,
+                      one->node);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Holder> DecodeHolder(const json& object) {
+  Holder holder{.node = object.at("node").get<std::string>(),
+                .client_address = object.at("client_address").get<std::string>(),
+                .sharing = Sharing::kAlone,
+                .read_only = object.at("read_only").get<bool>()};
+  ASSIGN_OR_RETURN(holder.sharing, SharingNamed(object.at("sharing").get<std::string>()));
+  return holder;
+}
+
+}  // namespace
+
+bool CanShare(const Holder& one, const Holder& other) {
+  return one.sharing == other.sharing && one.sharing != Sharing::kAlone;
+}
+
+const Holder* VolumeNodes::Find(std::string_view node) const {
+  const auto found = std::ranges::find(holders, node, &Holder::node);
+  return found == holders.end() ? nullptr : &*found;
+}
+
+VolumeNodes VolumeNodes::With(Holder holder) const {
+  VolumeNodes nodes = Without(holder.node);
+  nodes.holders.push_back(std::move(holder));
+  return nodes;
+}
+
+VolumeNodes VolumeNodes::Without(std::string_view node) const {
+  VolumeNodes nodes = *this;
+  std::erase_if(nodes.holders, [&](const Holder& holder) { return holder.node == node; });
+  return nodes;
+}
+
+std::string EncodeNodes(const VolumeNodes& nodes) {
+  if (nodes == VolumeNodes()) return "";
+  json holders = json::array();
+  for (const Holder& holder : nodes.holders) {
+    holders.push_back({{"node", holder.node},
+                       {"client_address", holder.client_address},
+                       {"sharing", NameOf(holder.sharing)},
+                       {"read_only", holder.read_only}});
+  }
+  return pool::EncodeChecked(json{{"holders", std::move(holders)}}, kVersion);
+}
+
+absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text) {
+  VolumeNodes nodes;
+  if (text.empty()) return nodes;
+  ASSIGN_OR_RETURN(const json object, pool::DecodeChecked(text, kVersion, kWhat));
+  try {
+    for (const json& described : object.at("holders")) {
+      ASSIGN_OR_RETURN(Holder holder, DecodeHolder(described));
+      nodes.holders.push_back(std::move(holder));
+    }
+  } catch (const json::exception& error) {
+    return Internal("{} is damaged: {}", kWhat, error.what());
+  }
+  RETURN_IF_ERROR(RequireSharing(nodes));
+  return nodes;
+}
+
+}  // namespace holdfast::rbd

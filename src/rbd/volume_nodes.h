@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes have a volume as a device, as the journal records it beside the volume, and who may
+// join them (docs/adr/0018).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/volume_use.h"
+
+namespace holdfast::rbd {
+
+// A node on which a volume is, or is about to be, a device. Announced before mapping, claimed with
+// the client's address after it and before the first access; held until it is unmapped, by its node
+// or, when its client is gone, by whoever fences it.
+struct Holder {
+  std::string node;
+  std::string client_address;  // of the node's client for this one device; empty: announced
+  Sharing sharing = Sharing::kAlone;
+  bool read_only = false;  // how it is mapped; such a client has no watch that tells of its life
+
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+// Whether two nodes may have a volume at once: only if both share it, in the same way. So a
+// filesystem that one node may write has no other node.
+[[nodiscard]] bool CanShare(const Holder& one, const Holder& other);
+
+// Each node at most once; any two of them can share.
+struct VolumeNodes {
+  std::vector<Holder> holders;
+
+  [[nodiscard]] const Holder* Find(std::string_view node) const;
+  [[nodiscard]] VolumeNodes With(Holder holder) const;  // in the place of its node's, if any
+  [[nodiscard]] VolumeNodes Without(std::string_view node) const;
+
+  friend bool operator==(const VolumeNodes&, const VolumeNodes&) = default;
+};
+
+// Empty for no nodes.
+[[nodiscard]] std::string EncodeNodes(const VolumeNodes& nodes);
+
+// INTERNAL if the text is damaged, or names nodes that cannot share: nothing is decided by it.
+[[nodiscard]] absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text);
+
+}  // namespace holdfast::rbd

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rbd/volume_nodes.h"
+
+#include <catch2/catch.hpp>
+
+#include "pool/checked_json.h"
+#include "support/outcome.h"
+
+namespace holdfast::rbd {
+namespace {
+
+Holder At(const char* node, Sharing sharing, bool read_only = false) {
+  return Holder{.node = node,
+                .client_address = std::string("10.0.0.1:0/") + node,
+                .sharing = sharing,
+                .read_only = read_only};
+}
+
+TEST_CASE("nodes have a volume together only if all of them share it in one way") {
+  const Holder writer = At("a", Sharing::kAlone);
+  const Holder lone_reader = At("b", Sharing::kAlone, true);
+  const Holder reader = At("c", Sharing::kReaders, true);
+  const Holder one_of_many = At("d", Sharing::kWriters);
+  for (const Holder& alone : {writer, lone_reader}) {
+    for (const Holder& other : {writer, lone_reader, reader, one_of_many}) {
+      CHECK_FALSE(CanShare(alone, other));
+      CHECK_FALSE(CanShare(other, alone));
+    }
+  }
+  CHECK(CanShare(reader, reader));
+  CHECK(CanShare(one_of_many, one_of_many));
+  CHECK_FALSE(CanShare(reader, one_of_many));
+  CHECK_FALSE(CanShare(one_of_many, reader));
+}
+
+TEST_CASE("a node has a volume once") {
+  VolumeNodes nodes = VolumeNodes().With(At("a", Sharing::kReaders, true));
+  nodes = nodes.With(At("b", Sharing::kReaders, true));
+  Holder announced = At("a", Sharing::kReaders, true);
+  announced.client_address.clear();
+  nodes = nodes.With(announced);
+  REQUIRE(nodes.holders.size() == 2);
+  CHECK(*nodes.Find("a") == announced);
+  CHECK(nodes.Find("c") == nullptr);
+  CHECK(nodes.Without("a").Find("a") == nullptr);
+  CHECK(nodes.Without("a").Without("b") == VolumeNodes());
+  CHECK(nodes.Without("c") == nodes);
+}
+
+TEST_CASE("what is recorded of nodes is read as it was written") {
+  CHECK(EncodeNodes({}).empty());
+  CHECK(test::Value(DecodeNodes("")) == VolumeNodes());
+  for (const VolumeNodes& nodes :
+       {VolumeNodes{{At("a", Sharing::kAlone)}}, VolumeNodes{{At("a", Sharing::kAlone, true)}},
+        VolumeNodes{{At("a", Sharing::kReaders, true), At("b", Sharing::kReaders, true)}},
+        VolumeNodes{{At("a", Sharing::kWriters), At("b", Sharing::kWriters)}}}) {
+    CHECK(test::Value(DecodeNodes(EncodeNodes(nodes))) == nodes);
+  }
+}
+
+TEST_CASE("a record of nodes that cannot be is believed in nothing") {
+  for (const VolumeNodes& nodes :
+       {VolumeNodes{{At("a", Sharing::kAlone), At("b", Sharing::kAlone)}},
+        VolumeNodes{{At("a", Sharing::kReaders, true), At("b", Sharing::kAlone)}},
+        VolumeNodes{{At("a", Sharing::kWriters), At("b", Sharing::kReaders, true)}},
+        VolumeNodes{{At("a", Sharing::kWriters), At("a", Sharing::kWriters)}}}) {
+    CHECK_FAILS(DecodeNodes(EncodeNodes(nodes)), kInternal, "cannot both have it");
+  }
+  CHECK_FAILS(DecodeNodes("{}"), kInternal, "damaged");
+  CHECK_FAILS(DecodeNodes(pool::EncodeChecked({{"holders", {{{"node", "a"}}}}}, 1)), kInternal,
+              "damaged");
+  std::string changed = EncodeNodes({{At("a", Sharing::kReaders, true)}});
+  changed.replace(changed.find("readers"), 7, "writers");
+  CHECK_FAILS(DecodeNodes(changed), kInternal, "checksum");
+}
+
+}  // namespace
+}  // namespace holdfast::rbd

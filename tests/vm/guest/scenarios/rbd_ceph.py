@@ -1,0 +1,123 @@
+"""A Ceph in the guest, drivers on it, and what the cluster and the kernel show of their volumes."""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import grpc
+from driver import Driver, Volume, csi
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "support"))
+import ceph_cluster  # noqa: E402
+
+CEPH = pathlib.Path("/data/ceph")
+DEVICES = pathlib.Path("/sys/bus/rbd/devices")
+LIMIT_S = 240
+
+
+@dataclasses.dataclass
+class BlockVolume(Volume):
+    @property
+    def capability(self):
+        return csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume(),
+                                    access_mode=self.access_mode)
+
+
+def wake_ceph(seed):
+    shutil.copytree(seed, CEPH)
+    configuration = CEPH / "ceph.conf"
+    there = str(seed).removeprefix("/run/host")  # as the host calls it
+    configuration.write_text(configuration.read_text().replace(there, str(CEPH)))
+    for daemon in ("mon.a", "osd.0"):
+        log = open(CEPH / "log" / f"{daemon}.out", "ab")
+        subprocess.Popen(ceph_cluster.daemon_command(daemon, configuration),
+                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    subprocess.run(["modprobe", "rbd"], check=True)
+    return ceph_cluster.Ceph(CEPH)
+
+
+def driver_on(run_dir, pool, node_id="vm", within=()):
+    return Driver(run_dir, LIMIT_S, pool=pool, node_id=node_id, within=within)
+
+
+def answers(driver):
+    try:
+        driver.list()
+        return True
+    except grpc.RpcError as error:
+        assert error.code() == grpc.StatusCode.UNAVAILABLE, error
+        return False
+
+
+def until(condition, problem):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end, problem
+        time.sleep(0.1)
+
+
+def mapped():
+    return sorted(path.name for path in DEVICES.iterdir())
+
+
+def refused(code, text, call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        assert (error.code().name, text in error.details()) == (code, True), error
+        return
+    raise AssertionError(f"not refused: want {code} with '{text}'")
+
+
+def works(call):
+    try:
+        call()
+        return True
+    except grpc.RpcError:
+        return False
+
+
+def ignore_errors(call):
+    try:
+        call()
+    except (grpc.RpcError, OSError, ValueError):  # its channel was closed
+        pass
+
+
+def recorded(ceph, volume, key=""):
+    """The volume's record, or what is beside it."""
+    uuid = volume.id[-36:]
+    path = CEPH / "recorded"
+    ceph.rados("getomapval", f"holdfast.volumes.{uuid[0]}", uuid + key, path)
+    return json.loads(path.read_text())
+
+
+def keys(ceph, volume):
+    return ceph.rados("listomapkeys", f"holdfast.volumes.{volume.id[-36]}").split()
+
+
+def holders(ceph, volume):
+    return recorded(ceph, volume, "/nodes")["holders"]
+
+
+def holder(ceph, volume):
+    """The only one."""
+    [found] = holders(ceph, volume)
+    return found
+
+
+def made(driver, volume):
+    driver.create(volume)
+    driver.stage(volume)
+    driver.publish(volume)
+    return volume
+
+
+def gone(driver, volume):
+    driver.unpublish(volume)
+    driver.unstage(volume)
+    driver.delete(volume.id)
