@@ -33,6 +33,9 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
       "--accept-moved-pool", flags.moved_pools,
       "NAME of a pool that was copied to another filesystem on purpose; for one start");
   serve.add_option("--driver-name", flags.driver_name, "CSI name (default csi.holdfast.dev)");
+  serve.add_flag("--attach", flags.attach,
+                 "Volumes are published to a node (ControllerPublishVolume) before it stages them; "
+                 "for controller and nodes alike");
   serve.add_option("--max-volumes", flags.max_volumes,
                    "Volumes this node takes, for the scheduler; 0: no limit (default)");
   serve.add_option("--kubelet-registration-dir", flags.kubelet_registration_dir,
@@ -89,6 +92,7 @@ absl::StatusOr<Config> BuildConfig(const ServeFlags& flags) {
   Override(config.health_address, flags.health_address);
   Override(config.grpc_health_address, flags.grpc_health_address);
   Override(config.metrics_address, flags.metrics_address);
+  if (flags.attach) config.attach = true;
   if (flags.max_volumes) config.max_volumes = *flags.max_volumes;
   if (!flags.pools.empty()) config.pools.clear();
   for (const std::string& text : flags.pools) {

@@ -21,6 +21,7 @@ struct ServeFlags {
   std::string state_dir;
   std::string driver_name;
   std::string log_level;
+  bool attach = false;
   std::optional<std::int64_t> max_volumes;
   std::vector<std::string> pools;
   std::vector<std::string> moved_pools;

@@ -6,6 +6,6 @@
 
 namespace holdfast::controller {
 
-void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response);
+void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response, bool attach);
 
 }  // namespace holdfast::controller

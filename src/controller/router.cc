@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{60};  // for callers that set no deadline
 
-link::Deadline DeadlineOf(const grpc::ServerContext& context) {
+}  // namespace
+
+link::Deadline Router::DeadlineOf(const grpc::ServerContext& context) {
   return std::min(context.deadline(), std::chrono::system_clock::now() + kPatience);
 }
-
-}  // namespace
 
 bool Router::IsOwn(const std::string& volume_id) const {
   const auto located = env_.own_pools.Locate(volume_id);
@@ -169,7 +169,7 @@ grpc::Status Router::ControllerGetCapabilities(
     grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
     csi::v1::ControllerGetCapabilitiesResponse* response) {
   return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
-    AddCapabilities(*response);
+    AddCapabilities(*response, env_.attach);
     return absl::OkStatus();
   });
 }

@@ -21,11 +21,13 @@ namespace holdfast::controller {
 // GetCapacity is answered from what the nodes have said; the rest is asked of them.
 //
 // Volumes of the controller's own pools, which every node reaches, never leave it: a class names
-// such a pool, and their ids name no node.
+// such a pool, and their ids name no node. They are published to any node that is connected, or was
+// not long ago; a volume of a node to that one, where it always is.
 class Router final : public csi::v1::Controller::Service {
  public:
   struct Environment {
     std::string driver_name;
+    bool attach;  // as controller::Service
     link::Hub& hub;
     const pool::Pools& own_pools;
     controller::Service& own;  // over own_pools
@@ -59,8 +61,18 @@ class Router final : public csi::v1::Controller::Service {
   grpc::Status ControllerGetVolume(grpc::ServerContext* context,
                                    const csi::v1::ControllerGetVolumeRequest* request,
                                    csi::v1::ControllerGetVolumeResponse* response) override;
+  grpc::Status ControllerPublishVolume(grpc::ServerContext* context,
+                                       const csi::v1::ControllerPublishVolumeRequest* request,
+                                       csi::v1::ControllerPublishVolumeResponse* response) override;
+  grpc::Status ControllerUnpublishVolume(
+      grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
+      csi::v1::ControllerUnpublishVolumeResponse* response) override;
 
  private:
+  absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request,
+                       link::Deadline deadline);
+  static link::Deadline DeadlineOf(const grpc::ServerContext& context);
+  absl::Status RequireNode(const std::string& node, link::Deadline deadline);
   [[nodiscard]] bool IsOwn(const std::string& volume_id) const;
   [[nodiscard]] bool NamesOwnPool(
       const google::protobuf::Map<std::string, std::string>& parameters) const;

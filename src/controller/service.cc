@@ -248,7 +248,7 @@ grpc::Status Service::ControllerGetCapabilities(
     grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
     csi::v1::ControllerGetCapabilitiesResponse* response) {
   return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
-    AddCapabilities(*response);
+    AddCapabilities(*response, env_.attach);
     return absl::OkStatus();
   });
 }

@@ -18,6 +18,7 @@ class Service final : public csi::v1::Controller::Service {
   struct Environment {
     std::string driver_name;
     std::string node_id;
+    bool attach;  // ControllerPublishVolume and ControllerUnpublishVolume are served
     const pool::Pools& pools;
     const pool::StageStore& stages;
     KeyLock& volume_locks;
@@ -48,6 +49,16 @@ class Service final : public csi::v1::Controller::Service {
                                    const csi::v1::ControllerGetVolumeRequest* request,
                                    csi::v1::ControllerGetVolumeResponse* response) override;
 
+  grpc::Status ControllerPublishVolume(grpc::ServerContext* context,
+                                       const csi::v1::ControllerPublishVolumeRequest* request,
+                                       csi::v1::ControllerPublishVolumeResponse* response) override;
+  grpc::Status ControllerUnpublishVolume(
+      grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
+      csi::v1::ControllerUnpublishVolumeResponse* response) override;
+
+  // ControllerPublishVolume to a node that is known to exist, without its frame.
+  absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request);
+
   // ListVolumes without its frame, for who adds to the answer.
   absl::Status List(const csi::v1::ListVolumesRequest& request,
                     csi::v1::ListVolumesResponse& response);
@@ -56,6 +67,7 @@ class Service final : public csi::v1::Controller::Service {
   absl::Status Create(const csi::v1::CreateVolumeRequest& request,
                       csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
+  absl::Status Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request);
   absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
                         csi::v1::ValidateVolumeCapabilitiesResponse& response);
   absl::Status Measure(const csi::v1::GetCapacityRequest& request,

@@ -72,10 +72,12 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
     ASSIGN_OR_RETURN(config.role, ParseRole(text));
   } else if (key == "logLevel") {
     ASSIGN_OR_RETURN(config.log_level, ParseLogLevel(text));
+  } else if (key == "attach") {
+    config.attach = value.as<bool>();
   } else if (key == "maxVolumes") {
     config.max_volumes = value.as<std::int64_t>();
   } else {
-    return InvalidArgument("unknown setting (known: role, logLevel, maxVolumes, pools, {})",
+    return InvalidArgument("unknown setting (known: role, logLevel, attach, maxVolumes, pools, {})",
                            fmt::join(std::views::keys(kTextSettings), ", "));
   }
   return absl::OkStatus();
@@ -212,6 +214,10 @@ absl::Status ValidateConfig(const Config& config) {
   if (!config.kubelet_registration_dir.empty() && config.role == Role::kController) {
     return InvalidArgument(
         "kubeletRegistrationDir is for a node: a controller has no Node service");
+  }
+  if (config.attach && config.role == Role::kController && config.link_listen.empty()) {
+    return InvalidArgument(
+        "attach needs a controller that knows its nodes: role all, or linkListen");
   }
   RETURN_IF_ERROR(ValidateAddresses(config));
   RETURN_IF_ERROR(ValidateLink(config));

@@ -22,6 +22,7 @@ struct Config {
   std::string state_dir = "/var/lib/holdfast";
   std::string driver_name = "csi.holdfast.dev";
   LogLevel log_level = LogLevel::kInfo;
+  bool attach = false;  // volumes are published to a node by the controller before it stages them
   std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
   std::vector<PoolConfig> pools;
   // HOST:PORT each; empty: not served.

@@ -39,6 +39,12 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
   [[nodiscard]] absl::StatusOr<PoolUsage> Usage() override;
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
+  // Nothing is recorded: the volume is on its node and on no other.
+  [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
+                                       AccessMode mode) override;
+  [[nodiscard]] absl::Status UnpublishFrom(const VolumeId&, const std::string&) override {
+    return absl::OkStatus();
+  }
   [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
       const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(

@@ -35,6 +35,13 @@ absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& recor
 
 }  // namespace
 
+absl::Status FilePool::PublishTo(const VolumeId& id, const std::string& node, AccessMode) {
+  RETURN_IF_ERROR(Get(id).status());
+  if (node == info().node) return absl::OkStatus();
+  return FailedPrecondition("volume '{}' is on node '{}' and cannot be published to '{}'",
+                            id.ToString(), info().node, node);
+}
+
 absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id, AccessMode) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));

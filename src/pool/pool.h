@@ -96,6 +96,17 @@ class Pool {
   // Whether the volume's storage keeps what it promises.
   [[nodiscard]] virtual VolumeCondition Condition(const Volume& volume) = 0;
 
+  // Lets the node stage the volume (ControllerPublishVolume), for clusters that attach. Idempotent.
+  // ALREADY_EXISTS: with another mode already; FAILED_PRECONDITION names another node that has it
+  // and cannot share it, or that its bytes are on.
+  [[nodiscard]] virtual absl::Status PublishTo(const VolumeId& id, const std::string& node,
+                                               AccessMode mode) = 0;
+
+  // Takes that back from the node, or from all of them if `node` is empty. One that still has the
+  // volume is cut off from it before this returns. OK if there is nothing to take back, or no such
+  // volume. FAILED_PRECONDITION while the volume is in use on this very node.
+  [[nodiscard]] virtual absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) = 0;
+
   // Makes the volume a block device of this node, of exactly its capacity; returns the same device
   // when it is one already. Finishes a growth that was cut short and refills a thick volume first.
   // `mode` says with which other nodes it may be one, where every node reaches the volumes; a

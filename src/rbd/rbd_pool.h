@@ -27,6 +27,7 @@ namespace holdfast::rbd {
 struct Process {
   std::string node_id;
   bool is_controller = true;  // it looks after the whole pool; others after their own devices
+  bool attach = false;        // a volume is published to a node before Attach there
   int state_directory_fd = -1;
   const pool::StageStore& stages;  // outlives the pool
 };
@@ -60,6 +61,9 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
   [[nodiscard]] absl::StatusOr<pool::PoolUsage> Usage() override;
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
+  [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
+                                       AccessMode mode) override;
+  [[nodiscard]] absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override;
   [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
       const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
@@ -86,6 +90,7 @@ class RbdPool final : public pool::Pool {
         access_(std::move(access)),
         node_id_(process.node_id),
         is_controller_(process.is_controller),
+        attach_(process.attach),
         stages_(process.stages),
         known_pools_(std::move(known_pools)),
         clusters_(std::move(clusters)),
@@ -129,6 +134,10 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry,
                                             const VolumeId& id, const Holder& announced);
 
+  // rbd_pool_publish.cc
+  absl::Status RequirePublished(const JournalEntry& entry, const Holder& wanted) const;
+  absl::Status Withdraw(const CephPool& ceph, JournalEntry& entry, const std::string& node);
+
   // rbd_pool_nodes.cc
   absl::StatusOr<VolumeNodes> Admit(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
                                     const Holder& wanted);
@@ -149,6 +158,7 @@ class RbdPool final : public pool::Pool {
   const CephAccess access_;
   const std::string node_id_;
   const bool is_controller_;
+  const bool attach_;
   const pool::StageStore& stages_;
   const os::UniqueFd known_pools_;
   const std::shared_ptr<Clusters> clusters_;

@@ -40,6 +40,7 @@ absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id, AccessMode m
                       .client_address = "",
                       .sharing = SharingOf(mode),
                       .read_only = IsReaderOnly(mode)};
+  RETURN_IF_ERROR(RequirePublished(entry, wanted));
   if (wanted.read_only) RETURN_IF_ERROR(RequireReadable(entry.record, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
   ASSIGN_OR_RETURN(os::RbdDevice device, FindOrMap(*ceph, entry, id, wanted));

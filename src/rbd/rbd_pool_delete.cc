@@ -38,6 +38,10 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalE
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   if (device) RETURN_IF_ERROR(os::RequireUnused(device->block));
+  if (attach_ && !entry.nodes.published.empty()) {
+    return FailedPrecondition("volume {} is published to node '{}'", uuid,
+                              entry.nodes.published.front().node);
+  }
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
   std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
   if (device) std::erase(watchers, device->client_address);

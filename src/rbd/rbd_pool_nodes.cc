@@ -45,8 +45,9 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
 }  // namespace
 
 absl::Status InUse(const std::string& uuid, const Holder& holder) {
-  const std::string how = holder.sharing == Sharing::kAlone ? "" : " with an access mode of several"
-                                                                   " nodes";
+  const std::string how = holder.sharing == Sharing::kAlone ? ""
+                                                            : " with an access mode of several"
+                                                              " nodes";
   const std::string remedy =
       holder.read_only && !holder.client_address.empty()
           ? "; a reader's life is not seen: if that node is gone for good, fence its client: ceph "
@@ -85,6 +86,7 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& e
                                            const VolumeId& id, const Holder& wanted) {
   const auto deadline = std::chrono::steady_clock::now() + kOpenerPatience;
   while (true) {
+    RETURN_IF_ERROR(RequirePublished(entry, wanted));  // as the entry says now
     ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
     RETURN_IF_ERROR(RequireImage(facts, entry.record));
     RETURN_IF_ERROR(os::RequireRbdFeatures(facts->features));

@@ -30,9 +30,10 @@ absl::StatusOr<Sharing> SharingNamed(const std::string& name) {
   return Internal("{} is damaged: nodes cannot share as '{}'", kWhat, name);
 }
 
-absl::Status RequireSharing(const VolumeNodes& nodes) {
-  for (auto one = nodes.holders.begin(); one != nodes.holders.end(); ++one) {
-    for (auto other = nodes.holders.begin(); other != one; ++other) {
+template <typename Node>
+absl::Status RequireSharing(const std::vector<Node>& nodes) {
+  for (auto one = nodes.begin(); one != nodes.end(); ++one) {
+    for (auto other = nodes.begin(); other != one; ++other) {
       if (one->node != other->node && CanShare(*one, *other)) continue;
       return Internal("{} is damaged: nodes '{}' and '{}' cannot both have it", kWhat, other->node,
                       one->node);
@@ -54,6 +55,16 @@ absl::StatusOr<Holder> DecodeHolder(const json& object) {
 
 bool CanShare(const Holder& one, const Holder& other) {
   return one.sharing == other.sharing && one.sharing != Sharing::kAlone;
+}
+
+bool CanShare(const PublishedNode& one, const PublishedNode& other) {
+  const Sharing sharing = SharingOf(one.access_mode);
+  return sharing == SharingOf(other.access_mode) && sharing != Sharing::kAlone;
+}
+
+const PublishedNode* VolumeNodes::FindPublished(std::string_view node) const {
+  const auto found = std::ranges::find(published, node, &PublishedNode::node);
+  return found == published.end() ? nullptr : &*found;
 }
 
 const Holder* VolumeNodes::Find(std::string_view node) const {
@@ -82,7 +93,12 @@ std::string EncodeNodes(const VolumeNodes& nodes) {
                        {"sharing", NameOf(holder.sharing)},
                        {"read_only", holder.read_only}});
   }
-  return pool::EncodeChecked(json{{"holders", std::move(holders)}}, kVersion);
+  json published = json::array();
+  for (const PublishedNode& one : nodes.published) {
+    published.push_back({{"node", one.node}, {"access_mode", ToString(one.access_mode)}});
+  }
+  return pool::EncodeChecked(
+      json{{"holders", std::move(holders)}, {"published", std::move(published)}}, kVersion);
 }
 
 absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text) {
@@ -94,10 +110,16 @@ absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text) {
       ASSIGN_OR_RETURN(Holder holder, DecodeHolder(described));
       nodes.holders.push_back(std::move(holder));
     }
+    for (const json& described : object.at("published")) {
+      const auto mode = ParseAccessMode(described.at("access_mode").get<std::string>());
+      RETURN_IF_ERROR(Annotate(WithCode(mode.status(), absl::StatusCode::kInternal), kWhat));
+      nodes.published.push_back({described.at("node").get<std::string>(), *mode});
+    }
   } catch (const json::exception& error) {
     return Internal("{} is damaged: {}", kWhat, error.what());
   }
-  RETURN_IF_ERROR(RequireSharing(nodes));
+  RETURN_IF_ERROR(RequireSharing(nodes.holders));
+  RETURN_IF_ERROR(RequireSharing(nodes.published));
   return nodes;
 }
 

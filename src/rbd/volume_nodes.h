@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes have a volume as a device, as the journal records it beside the volume, and who may
-// join them (docs/adr/0018).
+// Which nodes have a volume as a device or may have it, as the journal records it beside the
+// volume, and who may join them (docs/adr/0018).
 #pragma once
 
 #include <string>
@@ -27,11 +27,22 @@ struct Holder {
 // filesystem that one node may write has no other node.
 [[nodiscard]] bool CanShare(const Holder& one, const Holder& other);
 
-// Each node at most once; any two of them can share.
+// A node on which the volume may be staged, where that is asked for (docs/adr/0019).
+struct PublishedNode {
+  std::string node;
+  AccessMode access_mode = AccessMode::kSingleNodeWriter;
+
+  friend bool operator==(const PublishedNode&, const PublishedNode&) = default;
+};
+[[nodiscard]] bool CanShare(const PublishedNode& one, const PublishedNode& other);
+
+// In each list a node is at most once, and any two of them can share.
 struct VolumeNodes {
   std::vector<Holder> holders;
+  std::vector<PublishedNode> published;
 
   [[nodiscard]] const Holder* Find(std::string_view node) const;
+  [[nodiscard]] const PublishedNode* FindPublished(std::string_view node) const;
   [[nodiscard]] VolumeNodes With(Holder holder) const;  // in the place of its node's, if any
   [[nodiscard]] VolumeNodes Without(std::string_view node) const;
 

@@ -12,6 +12,7 @@ namespace holdfast::rpc {
 namespace {
 
 constexpr std::size_t kMaxString = 128;
+constexpr std::size_t kMaxNodeId = 256;
 constexpr std::size_t kMaxMap = 4096;
 constexpr char kCapability[] = "volume_capability";
 
@@ -78,6 +79,12 @@ absl::Status RequireId(const std::string& value, const char* field) {
   if (value.empty()) return InvalidArgument("{} is missing", field);
   if (value.size() <= kMaxString) return absl::OkStatus();
   return InvalidArgument("{} is longer than {} bytes", field, kMaxString);
+}
+
+absl::Status RequireNodeId(const std::string& value) {
+  if (value.empty()) return InvalidArgument("node_id is missing");
+  if (value.size() <= kMaxNodeId) return absl::OkStatus();
+  return InvalidArgument("node_id is longer than {} bytes", kMaxNodeId);
 }
 
 absl::Status RequireName(const std::string& value, const char* field) {

@@ -33,6 +33,9 @@ struct CapacityRange {
 // Not negative, at least one of the two; OUT_OF_RANGE when limit is below required.
 [[nodiscard]] absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range);
 
+// INVALID_ARGUMENT if it is missing, or longer than a node's id may be (256 bytes).
+[[nodiscard]] absl::Status RequireNodeId(const std::string& value);
+
 // What a VolumeCapability asks for. A filesystem that is not supported is answered with
 // `unsupported` (the code differs between RPCs); volume_mount_group is not supported. Whether the
 // volume's pool serves the access mode is RequireReach's.

@@ -83,7 +83,7 @@ struct Parts {
 struct Services {
   Services(const Config& config, Parts& parts)
       : identity(config.driver_name, parts.pools, parts.calls),
-        controller({config.driver_name, config.node_id, parts.pools, parts.stages,
+        controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.stages,
                     parts.volume_locks, parts.calls}),
         node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.stages,
               parts.volume_locks, parts.calls}),
@@ -106,7 +106,8 @@ struct Linked {
   Linked(const Config& config, Parts& parts, controller::Service& own)
       : identity(MakeNodeIdentity(config)),
         hub(config.driver_name, *identity),
-        router({config.driver_name, hub, parts.pools, own, parts.volume_locks, parts.calls}) {}
+        router({config.driver_name, config.attach, hub, parts.pools, own, parts.volume_locks,
+                parts.calls}) {}
   const std::unique_ptr<link::NodeIdentity> identity;
   link::Hub hub;
   controller::Router router;
@@ -129,6 +130,7 @@ absl::StatusOr<std::unique_ptr<pool::Pool>> OpenPool(
 absl::Status OpenPools(const Config& config, int state_directory_fd, Parts& parts) {
   const rbd::Process process{.node_id = config.node_id,
                              .is_controller = config.role != Role::kNode,
+                             .attach = config.attach,
                              .state_directory_fd = state_directory_fd,
                              .stages = parts.stages};
   const auto clusters = std::make_shared<rbd::Clusters>();

@@ -14,14 +14,16 @@ KEYS = "0123456789abcdef"
 
 class RbdDriver(driver.Driver):
     def __init__(self, binary, directory, ceph, user, *, location="rbd", monitors=None,
-                 keyring=None, node="test-node", role="all", pools=()):
+                 keyring=None, node="test-node", role="all", pools=(),
+                 flags=()):
         self.directory = directory
         self.ceph = ceph
         directory.mkdir(exist_ok=True)
         keyring = keyring or ceph.directory / f"{user}.keyring"
-        own = (f"{POOL}=rbd:{location},monitors={monitors or ceph.monitors},user={user},"
-               f"keyring={keyring}")
-        self.server = serve.Server(binary, directory, [own, *pools], node, role)
+        own = f"{POOL}=rbd:{location},monitors={monitors or ceph.monitors}"
+        if user:
+            own += f",user={user},keyring={keyring}"
+        self.server = serve.Server(binary, directory, [own, *pools], node, role, flags)
         self.client = csi_client.Client(self.server.socket)
 
     def leftovers(self):
@@ -87,7 +89,7 @@ def nodes(ceph, volume_id):
 
 def record_nodes(ceph, volume_id, *holders, **others):
     """As nodes would that have it."""
-    text = record_text.sealed({"version": 1, "holders": list(holders), **others})
+    text = record_text.sealed({"version": 1, "holders": list(holders), "published": [], **others})
     change_nodes(ceph, volume_id, text.decode())
 
 

@@ -9,6 +9,7 @@ import driver as driver_module
 from csi_client import capability, refused
 from rbd_driver import (change_nodes, holder, image_of, journal, nodes_key, record_nodes,
                         unrecord_nodes)
+from test_faults import until_it_works
 
 MIB = driver_module.MIB
 READERS, MANY, ONE_OF_MANY = ("MULTI_NODE_READER_ONLY", "MULTI_NODE_MULTI_WRITER",
@@ -38,8 +39,10 @@ def test_modes_of_several_nodes(access, mode, driver):
                          volume_capabilities=[capability(access, mode=mode)])
     assert answer.confirmed.volume_capabilities and not answer.message
     parameters = {"provisioning": "thin"}
-    assert driver.call("GetCapacity", volume_capabilities=[capability(access, mode=mode)],
-                       parameters=parameters).available_capacity > 0
+    # The cluster counts for some seconds before it has statistics.
+    room = until_it_works(lambda: driver.call(
+        "GetCapacity", volume_capabilities=[capability(access, mode=mode)], parameters=parameters))
+    assert room.available_capacity > 0
     driver.delete(volume.volume_id)
 
 

@@ -12,7 +12,8 @@ import pytest
 import csi_client
 import driver as driver_module
 from cluster import until
-from rbd_driver import image_of, journal, record, residue
+from rbd_driver import holder, image_of, journal, nodes, record, record_nodes, residue
+from test_attach import ATTACH, publish, published, unpublish
 from test_faults import until_it_works
 
 MIB = driver_module.MIB
@@ -146,6 +147,50 @@ def test_expand(driver, kill_point, ceph):
         driver.delete(volume.volume_id)
     steps = each_kill(driver, kill_point,
                       lambda number: driver.create(f"pvc-{number}", size=64 * MIB), grow, check)
+    assert steps >= 5
+
+
+@pytest.fixture
+def attaching(kill_point, new_driver):
+    return new_driver(flags=ATTACH)
+
+
+def test_publish(attaching, kill_point, ceph):
+    def check(volume_id, killed):
+        until_it_works(lambda: publish(attaching, volume_id, "test-node"))
+        assert published(ceph, volume_id) == [("test-node", "SINGLE_NODE_WRITER")]
+        unpublish(attaching, volume_id)
+        attaching.delete(volume_id)
+    steps = each_kill(attaching, kill_point,
+                      lambda number: attaching.create(f"pvc-{number}", size=64 * MIB).volume_id,
+                      lambda volume_id: publish(attaching, volume_id, "test-node"), check)
+    assert steps >= 3
+
+
+@pytest.mark.slice
+def test_unpublish_from_a_node_that_is_gone(attaching, kill_point, ceph):
+    """Once it has answered the node is fenced, and at no moment is it forgotten before that."""
+    addresses = {}
+
+    def prepare(number):
+        volume_id = attaching.create(f"pvc-{number}", size=64 * MIB).volume_id
+        addresses[volume_id] = f"10.7.7.{number}:0/123"
+        record_nodes(ceph, volume_id, holder("far", addresses[volume_id]),
+                     published=[{"node": "far", "access_mode": "SINGLE_NODE_WRITER"}])
+        return volume_id
+
+    def check(volume_id, killed):
+        stored = nodes(ceph, volume_id)
+        fenced = addresses[volume_id] in ceph.ceph("osd", "blocklist", "ls")
+        assert fenced or stored["holders"], "it could write, and nobody would know of it"
+        until_it_works(lambda: unpublish(attaching, volume_id, "far"))
+        assert addresses[volume_id] in ceph.ceph("osd", "blocklist", "ls")
+        assert nodes(ceph, volume_id) is None
+        publish(attaching, volume_id, "test-node")
+        unpublish(attaching, volume_id)
+        attaching.delete(volume_id)
+    steps = each_kill(attaching, kill_point, prepare,
+                      lambda volume_id: unpublish(attaching, volume_id, "far"), check)
     assert steps >= 5
 
 

@@ -21,7 +21,9 @@ SKIPS = REPOSITORY / "tests" / "sanity" / "skips.txt"
 
 @pytest.mark.slice
 @pytest.mark.parametrize("access", ["mount", "block"])
-def test_the_controllers_specs(access, driver):
+@pytest.mark.parametrize("flags, least", [((), 20), (("--attach",), 28)], ids=["", "attach"])
+def test_the_controllers_specs(access, flags, least, new_driver):
+    driver = new_driver(flags=flags)
     tools = pathlib.Path(os.environ.get("HOLDFAST_TOOLS_DIR", REPOSITORY / "build" / "tools"))
     csi_sanity = tools / "csi-sanity"
     assert csi_sanity.exists(), f"{csi_sanity} is missing: run scripts/go-tools"
@@ -34,7 +36,7 @@ def test_the_controllers_specs(access, driver):
         if not failed or not all(LOST_RACE in text for text in failed):
             break
     assert not failed, "\n".join(failed)
-    assert len(ran) >= 20, "that many specs there are at least"
+    assert len(ran) >= least, "that many specs there are at least"
     skips = report.Skips(SKIPS)
     unexplained = [spec.name for spec in specs if spec.outcome == "skipped"
                    and re.search(FOCUS, spec.name) and not skips.capability(spec.name)]

@@ -42,7 +42,7 @@ class Driver final {
     Require((*pools_.Find(""))->Recover().ok(), "an empty pool recovers");
     calls_.SetReady();
     controller_ = std::make_unique<controller::Service>(
-        controller::Service::Environment{kDriver, kNode, pools_, *stages_, locks_, calls_});
+        controller::Service::Environment{kDriver, kNode, true, pools_, *stages_, locks_, calls_});
     node_ = std::make_unique<node::Service>(
         node::Service::Environment{kDriver, kNode, 0, pools_, *stages_, locks_, calls_});
   }

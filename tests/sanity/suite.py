@@ -14,7 +14,7 @@ GRACE_SECONDS = 60  # for csi-sanity to report after its own time-out
 LOG = "csi-sanity.log"
 
 
-def command(csi_sanity, directory, servers, access, provisioning, focus):
+def command(csi_sanity, directory, servers, access, provisioning, focus, seconds):
     parameters = directory / "parameters.yaml"
     parameters.write_text(f"provisioning: {provisioning}\n")
     return [csi_sanity, f"-csi.endpoint=unix://{servers[0].socket}",
@@ -22,17 +22,17 @@ def command(csi_sanity, directory, servers, access, provisioning, focus):
             f"-csi.mountdir={directory}/target", f"-csi.stagingdir={directory}/staging",
             f"-csi.testvolumesize={VOLUME_BYTES}", f"-csi.testvolumeexpandsize={EXPANDED_BYTES}",
             f"-csi.testvolumeaccesstype={access}", f"-csi.testvolumeparameters={parameters}",
-            f"-ginkgo.timeout={SUITE_SECONDS}s", "-ginkgo.no-color", "-ginkgo.v",
+            f"-ginkgo.timeout={seconds}s", "-ginkgo.no-color", "-ginkgo.v",
             f"-ginkgo.junit-report={directory}/junit.xml",
             *([f"-ginkgo.focus={focus}"] if focus else [])]
 
 
-def wait(tests, servers):
+def wait(tests, servers, seconds):
     """Waits until csi-sanity ends or a server dies, since each spec would then wait for it."""
     watched = [os.pidfd_open(process.pid)
                for process in (tests, *(server.process for server in servers))]
     try:
-        ended, _, _ = select.select(watched, [], [], SUITE_SECONDS + GRACE_SECONDS)
+        ended, _, _ = select.select(watched, [], [], seconds + GRACE_SECONDS)
     finally:
         for descriptor in watched:
             os.close(descriptor)
@@ -41,18 +41,19 @@ def wait(tests, servers):
     return "a server died during the run" if ended else "csi-sanity hangs"
 
 
-def run(csi_sanity, directory, servers, access, provisioning, verbose, focus=""):
+def run(csi_sanity, directory, servers, access, provisioning, verbose, focus="",
+        seconds=SUITE_SECONDS):
     """Returns the specs that ran and a problem with the run as such, or None. With a focus only
     those whose names match it run; the report names the others as skipped."""
     with open(directory / LOG, "wb") as log:
         tests = subprocess.Popen(command(csi_sanity, directory, servers, access, provisioning,
-                                         focus),
+                                         focus, seconds),
                                  stdin=subprocess.DEVNULL, stdout=None if verbose else log,
                                  stderr=subprocess.STDOUT, cwd=directory,
                                  # One thread: fewer lost races (LOST_RACE in run).
                                  env=dict(os.environ, GOMAXPROCS="1"))
     try:
-        problem = wait(tests, servers)
+        problem = wait(tests, servers, seconds)
     finally:
         if tests.poll() is None:
             tests.kill()

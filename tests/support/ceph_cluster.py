@@ -19,6 +19,7 @@ PROGRAMS = ("ceph-mon", "ceph-osd", "ceph-mgr", "ceph-authtool", "monmaptool", "
 POOL = "rbd"
 UP_SECONDS = 120
 STORE_BYTES = 2 << 30
+BLOCK_BYTES = 1 << 30  # of a store on disk
 CONFIGURATION = """[global]
 fsid = {fsid}
 mon_host = [v2:127.0.0.1:{v2},v1:127.0.0.1:{v1}]
@@ -53,10 +54,13 @@ osd_client_watch_timeout = {watch_timeout}
 mon_data = {directory}/mon
 [osd.0]
 osd_data = {directory}/osd
-osd_objectstore = memstore
+osd_objectstore = {store}
 memstore_device_bytes = {store_bytes}
 # Its memory is written to osd_data when it ends in order.
 osd_fast_shutdown = false
+bluestore_block_size = {block_bytes}
+bluestore_cache_autotune = false
+bluestore_cache_size = 67108864
 osd_class_load_list = *
 osd_class_default_list = *
 [mgr.x]
@@ -183,7 +187,8 @@ class Ceph:
 class CephDaemons(Ceph):
     """The processes of a cluster, with a pool for RBD images named POOL."""
 
-    def __init__(self, directory, watch_timeout=30):
+    def __init__(self, directory, watch_timeout=30, store="memstore"):
+        """Of the stores, memstore is fast and bluestore outlives a power cut."""
         super().__init__(directory)
         for name in ("mon", "osd", "mgr", "run", "log"):
             (self.directory / name).mkdir(parents=True)
@@ -193,7 +198,7 @@ class CephDaemons(Ceph):
         self.addresses = f"[v2:127.0.0.1:{v2_port},v1:127.0.0.1:{v1_port}]"
         self.configuration.write_text(CONFIGURATION.format(
             fsid=self.fsid, v1=v1_port, v2=v2_port, directory=self.directory,
-            store_bytes=STORE_BYTES, watch_timeout=watch_timeout))
+            store=store, store_bytes=STORE_BYTES, block_bytes=BLOCK_BYTES, watch_timeout=watch_timeout))
         self.processes = {}
 
     def start(self, manager=True):

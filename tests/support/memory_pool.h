@@ -82,6 +82,12 @@ class MemoryPool final : public pool::Pool {
   absl::StatusOr<pool::PoolUsage> Usage() override { return pool::PoolUsage{}; }
   VolumeCondition Condition(const Volume&) override { return {false, "fine"}; }
 
+  absl::Status PublishTo(const VolumeId& id, const std::string&, AccessMode) override {
+    return Get(id).status();
+  }
+  absl::Status UnpublishFrom(const VolumeId&, const std::string&) override {
+    return absl::OkStatus();
+  }
   absl::StatusOr<os::BlockDevice> Attach(const VolumeId&, AccessMode) override {
     return NoDevices();
   }

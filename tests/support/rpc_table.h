@@ -56,7 +56,7 @@ struct Services {
   KeyLock volume_locks;
   rpc::CallRunner calls;
   identity::Service identity{kDriver, pools, calls};
-  controller::Service controller{{kDriver, kNode, pools, stages, volume_locks, calls}};
+  controller::Service controller{{kDriver, kNode, false, pools, stages, volume_locks, calls}};
   node::Service node{{kDriver, kNode, 0, pools, stages, volume_locks, calls}};
 };
 

@@ -210,6 +210,20 @@ TEST_CASE("addresses are checked by name") {
   CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "healthAddress");
 }
 
+TEST_CASE("a controller that attaches knows its nodes") {
+  Config config = ValidConfig();
+  CHECK_FALSE(config.attach);
+  config.attach = true;
+  for (const Role role : {Role::kAll, Role::kNode}) {
+    config.role = role;
+    REQUIRE_OK(ValidateConfig(config));
+  }
+  config.role = Role::kController;
+  CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "linkListen");
+  CHECK(test::Value(ParseConfig("attach: true")).attach);
+  CHECK_FAILS(ParseConfig("attach: sometimes"), kInvalidArgument, "");
+}
+
 TEST_CASE("the path of a CSI endpoint") {
   CHECK(*SocketPath("unix:///run/x.sock") == "/run/x.sock");
   CHECK(*SocketPath("unix:/run/x.sock") == "/run/x.sock");

@@ -113,7 +113,7 @@ TEST_CASE("while recovering only what says who and how is answered") {
   const test::CapturedStderr captured;
   Services services;
   rpc::CallRunner recovering;
-  controller::Service controller({Services::kDriver, Services::kNode, services.pools,
+  controller::Service controller({Services::kDriver, Services::kNode, false, services.pools,
                                   services.stages, services.volume_locks, recovering});
   node::Service node({Services::kDriver, Services::kNode, 0, services.pools, services.stages,
                       services.volume_locks, recovering});

@@ -16,6 +16,10 @@ Holder At(const char* node, Sharing sharing, bool read_only = false) {
                 .read_only = read_only};
 }
 
+VolumeNodes Held(std::vector<Holder> holders) {
+  return VolumeNodes{.holders = std::move(holders), .published = {}};
+}
+
 TEST_CASE("nodes have a volume together only if all of them share it in one way") {
   const Holder writer = At("a", Sharing::kAlone);
   const Holder lone_reader = At("b", Sharing::kAlone, true);
@@ -51,25 +55,44 @@ TEST_CASE("what is recorded of nodes is read as it was written") {
   CHECK(EncodeNodes({}).empty());
   CHECK(test::Value(DecodeNodes("")) == VolumeNodes());
   for (const VolumeNodes& nodes :
-       {VolumeNodes{{At("a", Sharing::kAlone)}}, VolumeNodes{{At("a", Sharing::kAlone, true)}},
-        VolumeNodes{{At("a", Sharing::kReaders, true), At("b", Sharing::kReaders, true)}},
-        VolumeNodes{{At("a", Sharing::kWriters), At("b", Sharing::kWriters)}}}) {
+       {Held({At("a", Sharing::kAlone)}), Held({At("a", Sharing::kAlone, true)}),
+        Held({At("a", Sharing::kReaders, true), At("b", Sharing::kReaders, true)}),
+        Held({At("a", Sharing::kWriters), At("b", Sharing::kWriters)})}) {
     CHECK(test::Value(DecodeNodes(EncodeNodes(nodes))) == nodes);
   }
 }
 
+TEST_CASE("what is published to nodes is recorded beside what they have") {
+  using Mode = AccessMode;
+  VolumeNodes nodes = VolumeNodes().With(At("a", Sharing::kReaders, true));
+  nodes.published = {{"a", Mode::kMultiNodeReaderOnly}, {"b", Mode::kMultiNodeReaderOnly}};
+  CHECK(test::Value(DecodeNodes(EncodeNodes(nodes))) == nodes);
+  CHECK(nodes.Without("a").published == nodes.published);
+  CHECK(nodes.FindPublished("b")->access_mode == Mode::kMultiNodeReaderOnly);
+  CHECK(nodes.FindPublished("c") == nullptr);
+  for (const auto other : {Mode::kSingleNodeWriter, Mode::kMultiNodeMultiWriter}) {
+    nodes.published.back().access_mode = other;
+    CHECK_FAILS(DecodeNodes(EncodeNodes(nodes)), kInternal, "cannot both have it");
+  }
+  nodes.published = {{"a", Mode::kMultiNodeMultiWriter}, {"b", Mode::kMultiNodeSingleWriter}};
+  CHECK(test::Value(DecodeNodes(EncodeNodes(nodes))) == nodes);
+  nodes.published = {{"a", Mode::kSingleNodeMultiWriter}};
+  CHECK(test::Value(DecodeNodes(EncodeNodes(nodes))) == nodes);
+}
+
 TEST_CASE("a record of nodes that cannot be is believed in nothing") {
   for (const VolumeNodes& nodes :
-       {VolumeNodes{{At("a", Sharing::kAlone), At("b", Sharing::kAlone)}},
-        VolumeNodes{{At("a", Sharing::kReaders, true), At("b", Sharing::kAlone)}},
-        VolumeNodes{{At("a", Sharing::kWriters), At("b", Sharing::kReaders, true)}},
-        VolumeNodes{{At("a", Sharing::kWriters), At("a", Sharing::kWriters)}}}) {
+       {Held({At("a", Sharing::kAlone), At("b", Sharing::kAlone)}),
+        Held({At("a", Sharing::kReaders, true), At("b", Sharing::kAlone)}),
+        Held({At("a", Sharing::kWriters), At("b", Sharing::kReaders, true)}),
+        Held({At("a", Sharing::kWriters), At("a", Sharing::kWriters)})}) {
     CHECK_FAILS(DecodeNodes(EncodeNodes(nodes)), kInternal, "cannot both have it");
   }
   CHECK_FAILS(DecodeNodes("{}"), kInternal, "damaged");
-  CHECK_FAILS(DecodeNodes(pool::EncodeChecked({{"holders", {{{"node", "a"}}}}}, 1)), kInternal,
-              "damaged");
-  std::string changed = EncodeNodes({{At("a", Sharing::kReaders, true)}});
+  CHECK_FAILS(DecodeNodes(pool::EncodeChecked(
+                  {{"holders", {{{"node", "a"}}}}, {"published", nlohmann::json::array()}}, 1)),
+              kInternal, "damaged");
+  std::string changed = EncodeNodes(Held({At("a", Sharing::kReaders, true)}));
   changed.replace(changed.find("readers"), 7, "writers");
   CHECK_FAILS(DecodeNodes(changed), kInternal, "checksum");
 }

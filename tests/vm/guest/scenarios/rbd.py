@@ -2,14 +2,14 @@
 
 import time
 
-from scenarios import rbd_lives, rbd_nodes
+from scenarios import rbd_lives, rbd_nodes, rbd_sanity
 from scenarios.rbd_ceph import CEPH, answers, driver_on, mapped, until, wake_ceph
 
 STEPS = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_lives.raw_block,
          rbd_lives.other_filesystems, rbd_lives.mkfs_cut_short,
          rbd_lives.another_image_of_that_name, rbd_lives.what_a_kill_left_mapped,
          rbd_nodes.two_nodes, rbd_nodes.readers, rbd_nodes.writers_of_raw_block,
-         rbd_nodes.a_client_that_is_cut_off)
+         rbd_nodes.a_client_that_is_cut_off, rbd_sanity.csi_sanity)
 
 
 def run(run_dir):
