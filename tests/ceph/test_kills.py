@@ -191,7 +191,7 @@ def test_unpublish_from_a_node_that_is_gone(attaching, kill_point, ceph):
         attaching.delete(volume_id)
     steps = each_kill(attaching, kill_point, prepare,
                       lambda volume_id: unpublish(attaching, volume_id, "far"), check)
-    assert steps >= 5
+    assert steps >= 4
 
 
 def test_in_the_middle_of_calls(driver, kill_point, ceph):

@@ -121,7 +121,7 @@ def writers_of_raw_block(driver, run_dir, pool, ceph):
             device.write(block)
             os.fsync(device.fileno())
         assert read_past_cache(paths[(turn + 1) % 2], turn * MIB) == block
-    refused("FAILED_PRECONDITION", "in use on node", lambda: nodes[0].delete(volume.id))
+    refused("FAILED_PRECONDITION", "in use", lambda: nodes[0].delete(volume.id))
     size = nodes[0].expand(volumes[0], 48 * MIB)
     until(lambda: [size_of(path) for path in paths] == [size, size], "a device does not grow")
     for node, one in zip(nodes, volumes):

@@ -1,4 +1,4 @@
-"""The power is cut while volumes of a Ceph are written, and the Ceph in the same guest goes with it.
+"""The power is cut while volumes are written, and the Ceph in the same guest goes with it.
 
 After the next boot what was synced is there, and what this node is recorded to have is no obstacle.
 """
