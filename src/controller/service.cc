@@ -54,7 +54,7 @@ absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
 
 absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  const auto located = Locate(request.volume_id());
+  const auto located = LocateAs(request.volume_id(), request.secrets());
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
@@ -146,7 +146,7 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
   ASSIGN_OR_RETURN(const rpc::CapacityRange range,
                    rpc::ParseCapacityRange(request.capacity_range()));
-  ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
+  ASSIGN_OR_RETURN(const auto located, LocateAs(request.volume_id(), request.secrets()));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "ControllerExpandVolume"));
   VolumeUse use;
@@ -189,6 +189,14 @@ absl::StatusOr<pool::Pools::Located> Service::Locate(const std::string& volume_i
   auto located = env_.pools.Locate(volume_id);
   if (located.ok() || absl::IsNotFound(located.status())) return located;
   return WithCode(located.status(), absl::StatusCode::kUnavailable);
+}
+
+absl::StatusOr<pool::Pools::Located> Service::LocateAs(
+    const std::string& volume_id,
+    const google::protobuf::Map<std::string, std::string>& secrets) const {
+  ASSIGN_OR_RETURN(auto located, Locate(volume_id));
+  ASSIGN_OR_RETURN(located.pool, located.pool->As(rpc::SecretsIn(secrets)));
+  return located;
 }
 
 absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement) const {

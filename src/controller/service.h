@@ -78,6 +78,9 @@ class Service final : public csi::v1::Controller::Service {
                    csi::v1::ControllerGetVolumeResponse& response);
 
   absl::StatusOr<pool::Pools::Located> Locate(const std::string& volume_id) const;
+  absl::StatusOr<pool::Pools::Located> LocateAs(
+      const std::string& volume_id,
+      const google::protobuf::Map<std::string, std::string>& secrets) const;
   absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement) const;
   csi::v1::Volume Describe(const Volume& volume) const;
 

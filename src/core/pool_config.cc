@@ -76,23 +76,19 @@ absl::Status SetKey(PoolConfig& pool, const std::string& key, const std::string&
   return pool.kind == "rbd" ? SetRbdKey(pool, key, value) : SetFileKey(pool, key, value);
 }
 
-absl::Status CheckCephName(std::string_view name) {
-  const auto allowed = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-  };
-  if (!name.empty() && std::ranges::all_of(name, allowed)) return absl::OkStatus();
-  return InvalidArgument("'{}' must be a name of A-Z, a-z, 0-9, '.', '_' and '-'", name);
-}
-
-// Names and addresses also go to the kernel, in a line whose words are separated by blanks and
-// commas.
 absl::Status CheckRbd(const PoolConfig& pool) {
   const CephAccess& ceph = pool.ceph;
   const std::size_t slash = pool.location.find('/');
   RETURN_IF_ERROR(CheckCephName(pool.location.substr(0, slash)));
   if (slash != std::string::npos) RETURN_IF_ERROR(CheckCephName(pool.location.substr(slash + 1)));
   if (!ceph.data_pool.empty()) RETURN_IF_ERROR(Annotate(CheckCephName(ceph.data_pool), "dataPool"));
-  RETURN_IF_ERROR(Annotate(CheckCephName(ceph.user), "user"));
+  if (ceph.user.empty() != ceph.keyring.empty()) {
+    return InvalidArgument(
+        "{}= is missing: user and keyring go together; without both each call must bring them as "
+        "secrets",
+        ceph.user.empty() ? "user" : "keyring");
+  }
+  if (!ceph.user.empty()) RETURN_IF_ERROR(Annotate(CheckCephName(ceph.user), "user"));
   if (ceph.monitors.empty() && ceph.conf.empty()) {
     return InvalidArgument("the cluster is not named; give monitors=HOST:PORT;HOST:PORT or conf=");
   }
@@ -101,11 +97,18 @@ absl::Status CheckRbd(const PoolConfig& pool) {
       return InvalidArgument("{}='{}' must be an absolute path", key, *path);
     }
   }
-  if (ceph.keyring.empty()) return InvalidArgument("keyring= is missing: the file with the key");
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::Status CheckCephName(std::string_view name) {
+  const auto allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  };
+  if (!name.empty() && std::ranges::all_of(name, allowed)) return absl::OkStatus();
+  return InvalidArgument("'{}' must be a name of A-Z, a-z, 0-9, '.', '_' and '-'", name);
+}
 
 absl::StatusOr<PoolConfig> MakePoolConfig(const std::string& name, std::string_view storage,
                                           const std::map<std::string, std::string>& keys) {

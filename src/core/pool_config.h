@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/bytes.h"
+#include "core/status.h"
 
 namespace holdfast {
 
@@ -23,8 +24,9 @@ struct SpacePolicy {
 struct CephAccess {
   std::string monitors;   // "HOST:PORT;HOST:PORT"; empty: the configuration file names them
   std::string conf;       // absolute path of a ceph.conf; empty: none is read
-  std::string user;       // "holdfast" for client.holdfast
+  std::string user;       // "holdfast" for client.holdfast; empty: calls bring it as secrets
   std::string keyring;    // absolute path of a Ceph keyring, or of a file with the bare key
+  std::string key;        // instead of the keyring, when a call brought it; in memory alone
   std::string data_pool;  // where images keep their data; empty: in the pool itself
 
   friend auto operator<=>(const CephAccess&, const CephAccess&) = default;
@@ -40,6 +42,10 @@ struct PoolConfig {
   // The pool was copied to another filesystem on purpose: its marker may be rewritten for it.
   bool accept_move = false;
 };
+
+// INVALID_ARGUMENT unless it is a name of A-Z, a-z, 0-9, '.', '_' and '-': such names also go to
+// the kernel, in a line whose words are separated by blanks and commas.
+[[nodiscard]] absl::Status CheckCephName(std::string_view name);
 
 // Parses the text of one --pool flag. INVALID_ARGUMENT naming the part that is wrong; unknown keys
 // are errors.

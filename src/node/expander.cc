@@ -24,9 +24,10 @@ absl::StatusOr<std::string> WritableMount(const os::BlockDevice& device) {
 
 }  // namespace
 
-absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes required,
-                                       Bytes limit) const {
-  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes required, Bytes limit,
+                                       const Secrets& secrets) const {
+  ASSIGN_OR_RETURN(const auto located, secrets.empty() ? pools_.Locate(volume_id)
+                                                       : pools_.LocateAs(volume_id, secrets));
   ASSIGN_OR_RETURN(const Volume before, located.pool->Get(located.id));
   ASSIGN_OR_RETURN(const auto attached, located.pool->FindAttached(located.id));
   if (!attached) {

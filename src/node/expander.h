@@ -22,7 +22,7 @@ class Expander final {
   //   OUT_OF_RANGE         no room in the pool, or limit below the present size
   //   FAILED_PRECONDITION  not staged here, mounted read-only, or online growth is not possible
   [[nodiscard]] absl::StatusOr<Bytes> Expand(const std::string& volume_id, Bytes required,
-                                             Bytes limit) const;
+                                             Bytes limit, const Secrets& secrets = {}) const;
 
  private:
   const pool::Pools& pools_;

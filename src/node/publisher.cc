@@ -135,7 +135,9 @@ absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const T
 }  // namespace
 
 absl::Status Publisher::Publish(const PublishRequest& request) const {
-  ASSIGN_OR_RETURN(const auto located, pools_.Locate(request.volume_id));
+  ASSIGN_OR_RETURN(const auto located, request.secrets.empty()
+                                           ? pools_.Locate(request.volume_id)
+                                           : pools_.LocateAs(request.volume_id, request.secrets));
   RETURN_IF_ERROR(RequireReach(request.use, !located.pool->info().node.empty(),
                                absl::StatusCode::kFailedPrecondition));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));

@@ -18,6 +18,7 @@ struct PublishRequest {
   std::string target_path;
   VolumeUse use;
   bool read_only = false;
+  Secrets secrets{};  // none: as the last user who reached the pool
 };
 
 // Thread-safe; for one volume, the caller holds its lock.

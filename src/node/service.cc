@@ -33,7 +33,10 @@ void AddUsage(csi::v1::NodeGetVolumeStatsResponse& response, csi::v1::VolumeUsag
 // it: the volume is found by its id, and its mounts by its device.
 absl::Status CheckExpansion(const csi::v1::NodeExpandVolumeRequest& request,
                             const pool::Pools& pools) {
-  ASSIGN_OR_RETURN(const auto located, pools.Locate(request.volume_id()));
+  const Secrets secrets = rpc::SecretsIn(request.secrets());
+  ASSIGN_OR_RETURN(const auto located, secrets.empty()
+                                           ? pools.Locate(request.volume_id())
+                                           : pools.LocateAs(request.volume_id(), secrets));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   RETURN_IF_ERROR(os::CheckPathText(request.volume_path(), "volume_path"));
   if (!request.staging_target_path().empty()) {
@@ -58,7 +61,8 @@ absl::Status Service::Stage(const csi::v1::NodeStageVolumeRequest& request) {
       rpc::ParseCapability(request.volume_capability(), absl::StatusCode::kFailedPrecondition));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "NodeStageVolume"));
-  return stager_.Stage(request.volume_id(), request.staging_target_path(), use);
+  return stager_.Stage(request.volume_id(), request.staging_target_path(), use,
+                       rpc::SecretsIn(request.secrets()));
 }
 
 absl::Status Service::Unstage(const csi::v1::NodeUnstageVolumeRequest& request) {
@@ -85,7 +89,8 @@ absl::Status Service::Publish(const csi::v1::NodePublishVolumeRequest& request) 
                                            .staging_path = request.staging_target_path(),
                                            .target_path = request.target_path(),
                                            .use = use,
-                                           .read_only = request.readonly()});
+                                           .read_only = request.readonly(),
+                                           .secrets = rpc::SecretsIn(request.secrets())});
 }
 
 absl::Status Service::Unpublish(const csi::v1::NodeUnpublishVolumeRequest& request) {
@@ -134,7 +139,8 @@ absl::Status Service::Expand(const csi::v1::NodeExpandVolumeRequest& request,
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "NodeExpandVolume"));
   ASSIGN_OR_RETURN(const Bytes capacity,
-                   expander_.Expand(request.volume_id(), range.required, range.limit));
+                   expander_.Expand(request.volume_id(), range.required, range.limit,
+                                    rpc::SecretsIn(request.secrets())));
   response.set_capacity_bytes(capacity);
   return absl::OkStatus();
 }

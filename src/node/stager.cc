@@ -189,8 +189,8 @@ absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& loc
 }  // namespace
 
 absl::Status Stager::Stage(const std::string& volume_id, const std::string& staging_path,
-                           const VolumeUse& use) const {
-  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+                           const VolumeUse& use, const Secrets& secrets) const {
+  ASSIGN_OR_RETURN(const auto located, pools_.LocateAs(volume_id, secrets));
   pool::Pool& pool = *located.pool;
   RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));

@@ -19,12 +19,13 @@ class Stager final {
 
   // Idempotent on a live mount: nothing is checked, formatted or mounted twice. On any error what
   // this call began is undone.
+  //   INVALID_ARGUMENT     the pool needs secrets, and these are none (Pool::As)
   //   NOT_FOUND            no such volume
   //   ALREADY_EXISTS       staged there with another use, or something else is mounted there
   //   FAILED_PRECONDITION  the volume cannot be used so, is staged elsewhere, or does not hold what
   //                        its record says; or there is no such staging directory
   [[nodiscard]] absl::Status Stage(const std::string& volume_id, const std::string& staging_path,
-                                   const VolumeUse& use) const;
+                                   const VolumeUse& use, const Secrets& secrets = {}) const;
 
   // Works from the mount table alone; OK for what was never staged, or only half, and for a path at
   // which another volume is staged, or not this one (nothing is done then).

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/leftover.h"
+#include "core/secrets.h"
 #include "core/volume.h"
 #include "os/block_device.h"
 
@@ -59,6 +60,11 @@ class Pool {
   // Ends what is half done of the volume, forwards or backwards; false if nothing is. What cannot
   // be proved to be the pool's own and unwanted is left alone: the error says what and why.
   [[nodiscard]] virtual absl::StatusOr<bool> Settle(const VolumeId& id) = 0;
+
+  // The pool as the user reaches it whom a call's secrets name; it lives as long as this one. The
+  // pool itself where it needs none. INVALID_ARGUMENT naming `secrets` if they name none. What is
+  // asked without secrets is asked as the last user who reached the pool.
+  [[nodiscard]] virtual absl::StatusOr<Pool*> As(const Secrets&) { return this; }
 
   // OK when the pool can serve. FAILED_PRECONDITION says what is missing.
   [[nodiscard]] virtual absl::Status CheckReady() = 0;

@@ -44,6 +44,13 @@ absl::StatusOr<Pools::Located> Pools::Locate(const std::string& volume_id) const
   return Located{.id = *std::move(id), .pool = pool};
 }
 
+absl::StatusOr<Pools::Located> Pools::LocateAs(const std::string& volume_id,
+                                               const Secrets& secrets) const {
+  ASSIGN_OR_RETURN(Located located, Locate(volume_id));
+  ASSIGN_OR_RETURN(located.pool, located.pool->As(secrets));
+  return located;
+}
+
 absl::StatusOr<std::vector<Volume>> Pools::List(const std::string& after, std::size_t limit) const {
   const VolumeId last = VolumeId::Parse(after).value_or(VolumeId{});
   std::vector<Volume> volumes;

@@ -31,6 +31,10 @@ class Pools final {
   //                        process cannot know whether the volume exists
   [[nodiscard]] absl::StatusOr<Located> Locate(const std::string& volume_id) const;
 
+  // The same, with the pool as the secrets' user reaches it. Errors as Pool::As, too.
+  [[nodiscard]] absl::StatusOr<Located> LocateAs(const std::string& volume_id,
+                                                 const Secrets& secrets) const;
+
   // Up to `limit` (0: all) volumes of all pools after the volume id `after` (empty: from the
   // start), by id, so that pages stay stable while volumes come and go. Errors as Pool::List.
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after,

@@ -53,4 +53,9 @@ absl::StatusOr<std::string> ReadCephKey(const std::string& path, std::string_vie
   return key;
 }
 
+absl::StatusOr<std::string> KeyOf(const CephAccess& access) {
+  if (!access.key.empty()) return access.key;
+  return ReadCephKey(access.keyring, access.user);
+}
+
 }  // namespace holdfast::rbd

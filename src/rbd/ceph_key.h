@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/pool_config.h"
 #include "core/status.h"
 
 namespace holdfast::rbd {
@@ -17,5 +18,9 @@ namespace holdfast::rbd {
 // The same from a file. FAILED_PRECONDITION also if it cannot be read.
 [[nodiscard]] absl::StatusOr<std::string> ReadCephKey(const std::string& path,
                                                       std::string_view user);
+
+// The key of the user by whom the cluster is reached, from wherever it is kept. Errors as
+// ReadCephKey.
+[[nodiscard]] absl::StatusOr<std::string> KeyOf(const CephAccess& access);
 
 }  // namespace holdfast::rbd

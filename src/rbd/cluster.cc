@@ -72,7 +72,7 @@ absl::Status Cluster::Configure(const CephAccess& access) {
       return Annotate(OsError(std::abs(read), "read the Ceph configuration"), access.conf);
     }
   }
-  ASSIGN_OR_RETURN(const std::string key, ReadCephKey(access.keyring, access.user));
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(access));
   const std::string seconds = std::to_string(kStepTime.count());
   const std::pair<const char*, std::string> settings[] = {
       {"key", key},
@@ -155,6 +155,12 @@ absl::StatusOr<std::shared_ptr<Cluster>> Clusters::Get(const CephAccess& access)
   RETURN_IF_ERROR(connected.status());
   slot.cluster = *std::move(connected);
   return slot.cluster;
+}
+
+void Clusters::Forget(const CephAccess& access) {
+  Slot& slot = SlotOf(access);
+  const std::lock_guard lock(slot.mutex);
+  slot.cluster.reset();
 }
 
 Clusters::Slot& Clusters::SlotOf(const CephAccess& access) {

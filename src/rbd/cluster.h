@@ -73,6 +73,9 @@ class Clusters final {
   // Errors as Cluster::Connect.
   [[nodiscard]] absl::StatusOr<std::shared_ptr<Cluster>> Get(const CephAccess& access);
 
+  // Lets go of that connection, which ends when nobody uses it any more.
+  void Forget(const CephAccess& access);
+
  private:
   struct Slot {
     std::mutex mutex;                  // held while connecting: whoever comes needs just that

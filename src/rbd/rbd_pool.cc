@@ -7,6 +7,7 @@
 #include "os/file.h"
 #include "pool/checked_json.h"
 #include "rbd/ceph_key.h"
+#include "rbd/ceph_secrets.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                                                        std::shared_ptr<Clusters> clusters) {
   const std::string what = fmt::format("pool '{}'", config.name);
   RETURN_IF_ERROR(Annotate(LoadCephLibrary().status(), what));
-  RETURN_IF_ERROR(Annotate(ReadCephKey(config.ceph.keyring, config.ceph.user).status(), what));
+  if (!config.ceph.user.empty()) RETURN_IF_ERROR(Annotate(KeyOf(config.ceph).status(), what));
   const int state = process.state_directory_fd;
   RETURN_IF_ERROR(os::MakeDirectoryAt(state, kKnownPools, kPrivate));
   ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state, kKnownPools));
@@ -53,14 +54,50 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                       .location = config.location,
                       .node = "",
                       .default_filesystem = config.default_filesystem};
-  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, process,
-                                              std::move(known_pools), std::move(identity),
-                                              std::move(clusters)));
+  std::shared_ptr<Common> common(new Common{.node_id = process.node_id,
+                                            .is_controller = process.is_controller,
+                                            .attach = process.attach,
+                                            .stages = process.stages,
+                                            .known_pools = std::move(known_pools),
+                                            .clusters = std::move(clusters),
+                                            .identity = std::move(identity)});
+  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, std::move(common)));
+}
+
+absl::StatusOr<pool::Pool*> RbdPool::As(const Secrets& secrets) {
+  if (!access_.user.empty()) return this;
+  ASSIGN_OR_RETURN(const CephUser user, UserIn(secrets));
+  CephAccess access = access_;
+  access.user = user.name;
+  access.key = user.key;
+  std::vector<RbdPool*> outdated;
+  pool::Pool* found = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [entry, is_new] = users_.try_emplace(access);
+    if (is_new) {
+      for (const auto& [other, pool] : users_) {
+        if (pool != nullptr && other.user == access.user) outdated.push_back(pool.get());
+      }
+      entry->second.reset(new RbdPool(info_, access, common_));
+    }
+    found = entry->second.get();
+  }
+  for (RbdPool* const pool : outdated) pool->Disconnect();  // the user's key is another one now
+  return found;
+}
+
+void RbdPool::Disconnect() {
+  {
+    const std::lock_guard lock(mutex_);
+    ceph_.reset();
+  }
+  common_->clusters->Forget(access_);
 }
 
 absl::Status RbdPool::CheckReady() {
   RETURN_IF_ERROR(LoadCephLibrary().status());
-  return ReadCephKey(access_.keyring, access_.user).status();
+  return access_.user.empty() ? absl::OkStatus() : KeyOf(access_).status();
 }
 
 VolumeId RbdPool::IdOf(const std::string& name) const {
@@ -138,41 +175,65 @@ VolumeCondition RbdPool::Condition(const Volume& volume) {
 }
 
 absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (ceph_ != nullptr && !ceph_->cluster().is_dead()) return ceph_;
-    ceph_.reset();
+  ASSIGN_OR_RETURN(const CephAccess access, PresentAccess());
+  if (const Ceph present = PresentConnection(access)) {
+    const std::lock_guard lock(common_->mutex);
+    common_->last_access = access;
+    return present;
   }
-  ASSIGN_OR_RETURN(auto cluster, clusters_->Get(access_));
+  ASSIGN_OR_RETURN(auto cluster, common_->clusters->Get(access));
   ASSIGN_OR_RETURN(Ceph ceph, CephPool::Open(std::move(cluster), info_.location));
+  {
+    const std::lock_guard lock(common_->mutex);
+    RETURN_IF_ERROR(RequireKnown(ceph->identity()));
+    common_->last_access = access;
+  }
   const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(RequireKnown(ceph->identity()));
   ceph_ = ceph;
+  ceph_access_ = access;
   return ceph;
 }
 
 absl::StatusOr<Places::Place> RbdPool::TakeImagePlace() {
-  Places::Place place = image_places_.Take(kStepTime);
+  Places::Place place = common_->image_places.Take(kStepTime);
   if (place != nullptr) return place;
   return Unavailable("{} other calls have been at work on images of pool '{}' for {} s; try again",
                      kImagesAtOnce, info_.name, kStepTime.count());
 }
 
-// With mutex_ held. Volumes of one pool must never be looked for in another, where they would seem
-// to be gone.
+// Null if there is none of that user's that works.
+RbdPool::Ceph RbdPool::PresentConnection(const CephAccess& access) {
+  const std::lock_guard lock(mutex_);
+  const bool works = ceph_ != nullptr && !ceph_->cluster().is_dead() && ceph_access_ == access;
+  if (!works) ceph_.reset();
+  return ceph_;
+}
+
+absl::StatusOr<CephAccess> RbdPool::PresentAccess() const {
+  if (!access_.user.empty()) return access_;
+  const std::lock_guard lock(common_->mutex);
+  if (common_->last_access) return *common_->last_access;
+  return Unavailable(
+      "pool '{}' has no user of its own, and since the start no call has brought one: secrets with "
+      "userID and userKey",
+      info_.name);
+}
+
+// With common_->mutex held. Volumes of one pool must never be looked for in another, where they
+// would seem to be gone.
 absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) {
   const std::string found = identity.ToString();
-  if (identity_ && *identity_ != found) {
+  if (common_->identity && *common_->identity != found) {
     return FailedPrecondition(
         "pool '{}' is {} now and was {} before: another cluster, or the Ceph pool was made anew; "
         "give it another name",
-        info_.name, found, *identity_);
+        info_.name, found, *common_->identity);
   }
-  if (identity_) return absl::OkStatus();
+  if (common_->identity) return absl::OkStatus();
   RETURN_IF_ERROR(
-      os::WriteFileDurably(known_pools_.get(), info_.name + ".json",
+      os::WriteFileDurably(common_->known_pools.get(), info_.name + ".json",
                            pool::EncodeChecked(json{{"ceph_pool", found}}, kKnownVersion)));
-  identity_ = found;
+  common_->identity = found;
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,6 +45,8 @@ class RbdPool final : public pool::Pool {
       const PoolConfig& config, const Process& process, std::shared_ptr<Clusters> clusters);
 
   [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
+  // For a pool that is configured without a user: one pool per user and key.
+  [[nodiscard]] absl::StatusOr<Pool*> As(const Secrets& secrets) override;
   // Nothing to do: what is promised and listed is in the cluster.
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
@@ -84,22 +87,31 @@ class RbdPool final : public pool::Pool {
   // more at once are done no sooner.
   static constexpr unsigned kImagesAtOnce = 8;
 
-  RbdPool(pool::PoolInfo info, CephAccess access, const Process& process, os::UniqueFd known_pools,
-          std::optional<std::string> identity, std::shared_ptr<Clusters> clusters)
-      : info_(std::move(info)),
-        access_(std::move(access)),
-        node_id_(process.node_id),
-        is_controller_(process.is_controller),
-        attach_(process.attach),
-        stages_(process.stages),
-        known_pools_(std::move(known_pools)),
-        clusters_(std::move(clusters)),
-        image_places_(kImagesAtOnce),
-        identity_(std::move(identity)) {}
+  // What the pool is to all its users alike.
+  struct Common {
+    const std::string node_id;
+    const bool is_controller;
+    const bool attach;
+    const pool::StageStore& stages;
+    const os::UniqueFd known_pools;
+    const std::shared_ptr<Clusters> clusters;
+    Places image_places{kImagesAtOnce};
+    ImageRemovals removals{};
+
+    std::mutex mutex{};
+    std::optional<std::string> identity;      // of the pool, once known; guarded by mutex
+    std::optional<CephAccess> last_access{};  // that reached it; guarded by mutex
+  };
+
+  RbdPool(pool::PoolInfo info, CephAccess access, std::shared_ptr<Common> common)
+      : info_(std::move(info)), access_(std::move(access)), common_(std::move(common)) {}
 
   // rbd_pool.cc
   absl::StatusOr<Ceph> Connect();
   absl::StatusOr<Places::Place> TakeImagePlace();
+  absl::StatusOr<CephAccess> PresentAccess() const;
+  Ceph PresentConnection(const CephAccess& access);
+  void Disconnect();
   absl::Status RequireKnown(const CephPoolIdentity& identity);
   absl::StatusOr<JournalEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
@@ -155,21 +167,15 @@ class RbdPool final : public pool::Pool {
   static absl::Status Unmap(const os::RbdDevice& device);
 
   const pool::PoolInfo info_;
-  const CephAccess access_;
-  const std::string node_id_;
-  const bool is_controller_;
-  const bool attach_;
-  const pool::StageStore& stages_;
-  const os::UniqueFd known_pools_;
-  const std::shared_ptr<Clusters> clusters_;
-  Places image_places_;
-  ImageRemovals removals_;
+  const CephAccess access_;  // without a user: of those who reach the pool by As
+  const std::shared_ptr<Common> common_;
 
   std::mutex mutex_;
-  Ceph ceph_;                                 // the last connection; guarded by mutex_
-  std::optional<std::string> identity_;       // of the pool, once known; guarded by mutex_
-  std::optional<PoolStatistics> statistics_;  // guarded by mutex_
-  std::chrono::steady_clock::time_point measured_at_{};  // of statistics_; guarded by mutex_
+  Ceph ceph_;                                             // the last connection; guarded by mutex_
+  CephAccess ceph_access_;                                // whose it is; guarded by mutex_
+  std::optional<PoolStatistics> statistics_;              // guarded by mutex_
+  std::chrono::steady_clock::time_point measured_at_{};   // of statistics_; guarded by mutex_
+  std::map<CephAccess, std::unique_ptr<RbdPool>> users_;  // guarded by mutex_
 };
 
 // Makes the cluster refuse the holder's client for good, so that nothing it still has under way is

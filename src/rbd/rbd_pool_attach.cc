@@ -36,7 +36,7 @@ void LogIfKept(const VolumeId& id, const absl::Status& released) {
 absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id, AccessMode mode) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
-  const Holder wanted{.node = node_id_,
+  const Holder wanted{.node = common_->node_id,
                       .client_address = "",
                       .sharing = SharingOf(mode),
                       .read_only = IsReaderOnly(mode)};
@@ -63,7 +63,7 @@ absl::Status RbdPool::RequireReadable(const pool::VolumeRecord& record, const Vo
         "mode that writes",
         id.ToString());
   }
-  if (!stages_.HasUndo(id)) return absl::OkStatus();
+  if (!common_->stages.HasUndo(id)) return absl::OkStatus();
   return FailedPrecondition(
       "a check of the filesystem of volume '{}' was interrupted on this node: stage it here once "
       "with an access mode that writes",
@@ -74,7 +74,7 @@ absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, JournalEn
                                                  const VolumeId& id, const Holder& wanted) {
   ASSIGN_OR_RETURN(const auto present, FindDevice(id.uuid));
   if (!present) return Map(ceph, entry, id, wanted);
-  const Holder* const own = entry.nodes.Find(node_id_);
+  const Holder* const own = entry.nodes.Find(common_->node_id);
   const bool ours = own != nullptr && IsClaimOf(*own, *present);
   const bool as_wanted =
       ours && own->sharing == wanted.sharing && own->read_only == wanted.read_only;
@@ -109,7 +109,7 @@ absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, JournalEntry& e
 absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, JournalEntry& entry,
                                                    const VolumeId& id, const Holder& announced) {
   ASSIGN_OR_RETURN(const MonitorAddresses monitors, AskMonitorAddresses(ceph.cluster()));
-  ASSIGN_OR_RETURN(const std::string key, ReadCephKey(access_.keyring, access_.user));
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(access_));
   ASSIGN_OR_RETURN(os::RbdDevice device, os::MapRbdImage({.image = NameOf(entry.record.image_name),
                                                           .monitors = monitors.addresses,
                                                           .messenger_v2 = monitors.messenger_v2,

@@ -96,7 +96,7 @@ void RbdPool::RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry) {
   const auto now = Journal::Read(ceph, entry.record.volume.id.uuid);
   const bool unnamed = now.ok() ? now->record.image_name != name : absl::IsNotFound(now.status());
   if (!unnamed) return;
-  const absl::Status removed = removals_.Remove(ceph, name);
+  const absl::Status removed = common_->removals.Remove(ceph, name);
   if (!removed.ok()) LogWarning("image '{}' is left: {}", name, MessageOf(removed));
 }
 
@@ -111,7 +111,7 @@ absl::Status RbdPool::MakeOwnImage(const CephPool& ceph, JournalEntry& entry) {
   pool::VolumeRecord record = entry.record;
   record.image_name = NewImageName(record.volume.id.uuid);
   RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
-  RETURN_IF_ERROR(removals_.Remove(ceph, given_up));
+  RETURN_IF_ERROR(common_->removals.Remove(ceph, given_up));
   return MakeImage(ceph, record.image_name, size, access_.data_pool);
 }
 

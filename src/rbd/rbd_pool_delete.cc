@@ -38,7 +38,7 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalE
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   if (device) RETURN_IF_ERROR(os::RequireUnused(device->block));
-  if (attach_ && !entry.nodes.published.empty()) {
+  if (common_->attach && !entry.nodes.published.empty()) {
     return FailedPrecondition("volume {} is published to node '{}'", uuid,
                               entry.nodes.published.front().node);
   }
@@ -47,7 +47,7 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalE
   if (device) std::erase(watchers, device->client_address);
   for (const Holder& holder : entry.nodes.holders) {
     if (std::erase(watchers, holder.client_address) > 0) return InUse(uuid, holder);
-    if (holder.node == node_id_) continue;  // its device, if any, is unused
+    if (holder.node == common_->node_id) continue;  // its device, if any, is unused
     ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
     if (!gone) return InUse(uuid, holder);
   }
@@ -67,7 +67,7 @@ absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const JournalEntry& e
     const bool held_here = device && IsClaimOf(holder, *device);
     if (!held_here && !holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
   }
-  RETURN_IF_ERROR(removals_.Remove(ceph, entry.record.image_name));
+  RETURN_IF_ERROR(common_->removals.Remove(ceph, entry.record.image_name));
   return Journal::Remove(ceph, entry);
 }
 

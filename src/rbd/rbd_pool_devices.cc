@@ -14,13 +14,14 @@ absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindAttached(const Volum
 // From the kernel alone: teardown must not depend on the cluster.
 absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
   ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, os::FindRbdDevices(NameOf(image_prefix)));
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(common_->mutex);
   std::erase_if(devices, [&](const os::RbdDevice& device) {
     const CephPoolIdentity identity{.cluster = device.cluster,
                                     .pool_id = device.pool_id,
                                     .name_space = NamespaceIn(info_.location)};
     // A pool of that name of another cluster is another pool.
-    return !UuidOfImage(device.image) || (identity_ && *identity_ != identity.ToString());
+    return !UuidOfImage(device.image) ||
+           (common_->identity && *common_->identity != identity.ToString());
   });
   return devices;
 }
@@ -51,7 +52,7 @@ absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
   const auto entry = Journal::Read(*ceph, id.uuid);
   if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : Detach(id);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
-  const Holder* const own = entry.ok() ? entry->nodes.Find(node_id_) : nullptr;
+  const Holder* const own = entry.ok() ? entry->nodes.Find(common_->node_id) : nullptr;
   const bool ours =
       own != nullptr && IsClaimOf(*own, *device) && entry->record.image_name == device->image;
   if (ours) return Detach(id);
@@ -60,7 +61,7 @@ absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
 }
 
 bool RbdPool::IsClaimOf(const Holder& holder, const os::RbdDevice& device) const {
-  return holder.node == node_id_ &&
+  return holder.node == common_->node_id &&
          (holder.client_address.empty() || holder.client_address == device.client_address);
 }
 
@@ -83,7 +84,7 @@ absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
 absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const JournalEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
-  const Holder writer{.node = node_id_,
+  const Holder writer{.node = common_->node_id,
                       .client_address = device ? device->client_address : "",
                       .sharing = Sharing::kAlone,
                       .read_only = false};

@@ -131,7 +131,8 @@ absl::Status RbdPool::Announce(const CephPool& ceph, JournalEntry& entry, const 
                                const Holder& wanted) {
   for (int attempt = 1;; ++attempt) {
     ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, entry, id, wanted));
-    if (entry.nodes.Find(node_id_) == nullptr) RETURN_IF_ERROR(stages_.ForgetUndo(id));
+    if (entry.nodes.Find(common_->node_id) == nullptr)
+      RETURN_IF_ERROR(common_->stages.ForgetUndo(id));
     const absl::Status announced = Journal::SetNodes(ceph, entry, staying.With(wanted));
     if (!absl::IsAborted(announced) || attempt == kAttempts) return announced;
     ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
@@ -145,7 +146,7 @@ absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const Vol
   Holder claim = announced;
   claim.client_address = client_address;
   for (int attempt = 1;; ++attempt) {
-    const Holder* const own = entry.nodes.Find(node_id_);
+    const Holder* const own = entry.nodes.Find(common_->node_id);
     if (own == nullptr || *own != announced) {
       return Aborted("another node was faster with volume {}; try again", id.ToString());
     }
@@ -158,14 +159,15 @@ absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const Vol
 // Takes this node out of the journal. It stays there while something has to be taken back here
 // (ForgetUndo), because it tells whether another node had the volume meanwhile.
 absl::Status RbdPool::Release(const VolumeId& id) {
-  if (stages_.HasUndo(id)) return absl::OkStatus();
+  if (common_->stages.HasUndo(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   for (int attempt = 1;; ++attempt) {
     auto entry = Journal::Read(*ceph, id.uuid);
     if (absl::IsNotFound(entry.status())) return absl::OkStatus();
     RETURN_IF_ERROR(entry.status());
-    if (entry->nodes.Find(node_id_) == nullptr) return absl::OkStatus();
-    const absl::Status released = Journal::SetNodes(*ceph, *entry, entry->nodes.Without(node_id_));
+    if (entry->nodes.Find(common_->node_id) == nullptr) return absl::OkStatus();
+    const absl::Status released =
+        Journal::SetNodes(*ceph, *entry, entry->nodes.Without(common_->node_id));
     if (!absl::IsAborted(released) || attempt == kAttempts) return released;
   }
 }

@@ -39,7 +39,7 @@ absl::Status RbdPool::PublishTo(const VolumeId& id, const std::string& node, Acc
 // A node that was to give the volume back has done so before. One that has it still is gone, or as
 // good as gone to the caller: it is fenced, and only then the answer is given.
 absl::Status RbdPool::UnpublishFrom(const VolumeId& id, const std::string& node) {
-  if (node.empty() || node == node_id_) {
+  if (node.empty() || node == common_->node_id) {
     ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
     if (device) RETURN_IF_ERROR(Unmap(*device));  // never while it is in use here
   }
@@ -67,20 +67,20 @@ absl::Status RbdPool::Withdraw(const CephPool& ceph, JournalEntry& entry, const 
 }
 
 absl::Status RbdPool::RequirePublished(const JournalEntry& entry, const Holder& wanted) const {
-  if (!attach_) return absl::OkStatus();
+  if (!common_->attach) return absl::OkStatus();
   const std::string& uuid = entry.record.volume.id.uuid;
-  const PublishedNode* const published = entry.nodes.FindPublished(node_id_);
+  const PublishedNode* const published = entry.nodes.FindPublished(common_->node_id);
   if (published == nullptr) {
     return FailedPrecondition(
         "volume {} is not published to node '{}': ControllerPublishVolume comes first", uuid,
-        node_id_);
+        common_->node_id);
   }
   const AccessMode mode = published->access_mode;
   if (SharingOf(mode) == wanted.sharing && IsReaderOnly(mode) == wanted.read_only) {
     return absl::OkStatus();
   }
   return FailedPrecondition("volume {} is published to node '{}' with access mode {}, not this one",
-                            uuid, node_id_, ToString(mode));
+                            uuid, common_->node_id, ToString(mode));
 }
 
 }  // namespace holdfast::rbd

@@ -39,7 +39,7 @@ std::optional<LeftoverKind> KindOf(const pool::VolumeRecord& record) {
 
 absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   std::vector<Leftover> leftovers;
-  if (!is_controller_) return leftovers;
+  if (!common_->is_controller) return leftovers;
   const auto add = [&](LeftoverKind kind, const std::string& uuid) {
     leftovers.push_back({kind, VolumeId{info_.name, info_.node, uuid}.ToString()});
   };

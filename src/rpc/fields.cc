@@ -105,6 +105,10 @@ absl::Status CheckMap(const google::protobuf::Map<std::string, std::string>& map
   return InvalidArgument("{} is larger than {} bytes", field, kMaxMap);
 }
 
+Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map) {
+  return {map.begin(), map.end()};
+}
+
 absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range) {
   if (range.required_bytes() < 0) {
     return InvalidArgument("capacity_range.required_bytes is negative");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/bytes.h"
+#include "core/secrets.h"
 #include "core/volume_use.h"
 #include "proto/csi.pb.h"
 
@@ -25,6 +26,9 @@ namespace holdfast::rpc {
 // At most 4 KiB of keys and values.
 [[nodiscard]] absl::Status CheckMap(const google::protobuf::Map<std::string, std::string>& map,
                                     const char* field);
+
+// A call's secrets, to be passed on in memory alone.
+[[nodiscard]] Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map);
 
 struct CapacityRange {
   Bytes required = 0;

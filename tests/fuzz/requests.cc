@@ -135,7 +135,7 @@ class Driver final {
   void Step(std::uint8_t choice, const std::string& bytes) {
     controller::Service& c = *controller_;
     node::Service& n = *node_;
-    switch (choice % 14) {
+    switch (choice % 16) {
       case 0:
         return Call(c, &controller::Service::CreateVolume, bytes);
       case 1:
@@ -162,8 +162,12 @@ class Driver final {
         return Call(n, &node::Service::NodeExpandVolume, bytes);
       case 12:
         return Call(c, &controller::Service::ControllerGetVolume, bytes);
-      default:
+      case 13:
         return CarryOut(bytes);
+      case 14:
+        return Call(c, &controller::Service::ControllerPublishVolume, bytes);
+      default:
+        return Call(c, &controller::Service::ControllerUnpublishVolume, bytes);
     }
   }
 

@@ -89,8 +89,12 @@ TEST_CASE("a Ceph pool, its name space and how it is reached") {
                                 .conf = "",
                                 .user = "holdfast",
                                 .keyring = "/etc/holdfast/keyring",
+                                .key = "",
                                 .data_pool = "ec"});
   REQUIRE_OK(ParsePool("ceph=rbd:block,conf=/etc/ceph/ceph.conf,user=h,keyring=/k"));
+  // Calls bring user and key as secrets.
+  const PoolConfig bare = test::Value(ParsePool("ceph=rbd:block,monitors=10.0.0.1:6789"));
+  CHECK((bare.ceph.user + bare.ceph.keyring + bare.ceph.key).empty());
 }
 
 TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
@@ -106,8 +110,9 @@ TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
       {"p=rbd:a b" + rest, "'a b'"},
       {"p=rbd:x/a/b" + rest, "'a/b'"},
       {"p=rbd:x,user=u,keyring=/k", "cluster is not named"},
-      {"p=rbd:x,monitors=h:1,keyring=/k", "user: ''"},
+      {"p=rbd:x,monitors=h:1,keyring=/k", "user= is missing"},
       {"p=rbd:x,monitors=h:1,user=u,secret=y,keyring=/k", "unknown key 'secret'"},
+      {"p=rbd:x,monitors=h:1,user=u,key=y,keyring=/k", "unknown key 'key'"},
       {"p=rbd:x,monitors=h:1,user=u v,keyring=/k", "'u v'"},
       {"p=rbd:x,monitors=h:1,user=u", "keyring= is missing"},
       {"p=rbd:x,monitors=h:1,user=u,keyring=k", "keyring='k' must be an absolute path"},
