@@ -91,7 +91,8 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& e
     RETURN_IF_ERROR(RequireImage(facts, entry.record));
     RETURN_IF_ERROR(os::RequireRbdFeatures(facts->features));
     std::vector<std::string> strangers = facts->watchers;
-    VolumeNodes staying;
+    VolumeNodes staying = entry.nodes;
+    staying.holders.clear();
     VolumeNodes leaving;
     for (const Holder& holder : entry.nodes.holders) {
       const bool watches = std::erase(strangers, holder.client_address) > 0;

@@ -3,26 +3,38 @@
 import time
 
 from scenarios import rbd_lives, rbd_nodes, rbd_sanity
-from scenarios.rbd_ceph import CEPH, answers, driver_on, mapped, until, wake_ceph
+from scenarios.rbd_ceph import CEPH, await_cluster, driver_on, mapped, wake_ceph
 
-STEPS = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_lives.raw_block,
+LIVES = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_lives.raw_block,
          rbd_lives.other_filesystems, rbd_lives.mkfs_cut_short,
-         rbd_lives.another_image_of_that_name, rbd_lives.what_a_kill_left_mapped,
-         rbd_nodes.two_nodes, rbd_nodes.readers, rbd_nodes.writers_of_raw_block,
-         rbd_nodes.a_client_that_is_cut_off, rbd_sanity.csi_sanity)
+         rbd_lives.another_image_of_that_name, rbd_lives.what_a_kill_left_mapped)
+NODES = (rbd_nodes.two_nodes, rbd_nodes.readers, rbd_nodes.writers_of_raw_block,
+         rbd_nodes.a_client_that_is_cut_off)
+SANITY = (rbd_sanity.csi_sanity,)
 
 
 def run(run_dir):
+    run_steps(run_dir, LIVES + NODES + SANITY)
+
+
+def lives(run_dir):
+    run_steps(run_dir, LIVES)
+
+
+def nodes(run_dir):
+    run_steps(run_dir, NODES)
+
+
+def sanity(run_dir):
+    run_steps(run_dir, SANITY)
+
+
+def run_steps(run_dir, steps):
     ceph = wake_ceph(run_dir / "ceph")
     pool = f"ceph=rbd:rbd,monitors={ceph.monitors},user=holdfast,keyring={CEPH}/holdfast.keyring"
     driver = driver_on(run_dir, pool)
-    try:
-        until(lambda: answers(driver), "the driver does not reach the cluster")
-    except AssertionError:
-        for log in (CEPH / "log").iterdir():
-            print(log.name, log.read_text(errors="replace")[-3000:], flush=True)
-        raise
-    for step in STEPS:
+    await_cluster(driver)
+    for step in steps:
         began = time.monotonic()
         driver = step(driver, run_dir, pool, ceph) or driver
         assert not mapped(), f"{step.__name__} left devices: {mapped()}"

@@ -59,6 +59,16 @@ def answers(driver):
         return False
 
 
+def await_cluster(driver):
+    """Until the driver reaches it; of one that it does not reach the logs are shown."""
+    try:
+        until(lambda: answers(driver), "the driver does not reach the cluster")
+    except AssertionError:
+        for log in (CEPH / "log").iterdir():
+            print(log.name, log.read_text(errors="replace")[-3000:], flush=True)
+        raise
+
+
 def until(condition, problem):
     end = time.monotonic() + LIMIT_S
     while not condition():

@@ -9,8 +9,8 @@ import pathlib
 
 import durable_file
 from driver import MIB, Volume
-from scenarios.rbd_ceph import (CEPH, BlockVolume, answers, driver_on, gone, holder, keys, mapped,
-                                made, start_ceph, until, wake_ceph)
+from scenarios.rbd_ceph import (CEPH, BlockVolume, await_cluster, driver_on, gone, holder, keys,
+                                made, mapped, start_ceph, wake_ceph)
 
 MOST_FILES = 200
 BLOCK = 4096
@@ -27,7 +27,7 @@ def block_volume():
 def driver_of(run_dir, ceph):
     driver = driver_on(run_dir, f"ceph=rbd:rbd,monitors={ceph.monitors},user=holdfast,"
                                 f"keyring={CEPH}/holdfast.keyring")
-    until(lambda: answers(driver), "the driver does not reach the cluster")
+    await_cluster(driver)
     return driver
 
 
