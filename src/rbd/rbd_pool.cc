@@ -54,13 +54,8 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                       .location = config.location,
                       .node = "",
                       .default_filesystem = config.default_filesystem};
-  std::shared_ptr<Common> common(new Common{.node_id = process.node_id,
-                                            .is_controller = process.is_controller,
-                                            .attach = process.attach,
-                                            .stages = process.stages,
-                                            .known_pools = std::move(known_pools),
-                                            .clusters = std::move(clusters),
-                                            .identity = std::move(identity)});
+  auto common = std::make_shared<Common>(process, std::move(known_pools), std::move(clusters));
+  common->identity = std::move(identity);
   return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, std::move(common)));
 }
 

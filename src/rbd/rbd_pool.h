@@ -89,6 +89,14 @@ class RbdPool final : public pool::Pool {
 
   // What the pool is to all its users alike.
   struct Common {
+    Common(const Process& process, os::UniqueFd known, std::shared_ptr<Clusters> connections)
+        : node_id(process.node_id),
+          is_controller(process.is_controller),
+          attach(process.attach),
+          stages(process.stages),
+          known_pools(std::move(known)),
+          clusters(std::move(connections)) {}
+
     const std::string node_id;
     const bool is_controller;
     const bool attach;
@@ -96,11 +104,11 @@ class RbdPool final : public pool::Pool {
     const os::UniqueFd known_pools;
     const std::shared_ptr<Clusters> clusters;
     Places image_places{kImagesAtOnce};
-    ImageRemovals removals{};
+    ImageRemovals removals;
 
-    std::mutex mutex{};
-    std::optional<std::string> identity;      // of the pool, once known; guarded by mutex
-    std::optional<CephAccess> last_access{};  // that reached it; guarded by mutex
+    std::mutex mutex;
+    std::optional<std::string> identity;    // of the pool, once known; guarded by mutex
+    std::optional<CephAccess> last_access;  // that reached it; guarded by mutex
   };
 
   RbdPool(pool::PoolInfo info, CephAccess access, std::shared_ptr<Common> common)
