@@ -36,7 +36,7 @@ def work(run_dir):
     ceph = wake_ceph(run_dir / "ceph")
     driver = driver_of(run_dir, ceph)
     files, block = made(driver, files_volume()), made(driver, block_volume())
-    tell(files=files.id, block=block.id)
+    tell(files=files.id, block=block.id, client=holder(ceph, files)["client_address"])
     for number in range(MOST_FILES):
         name = f"file-{number}"
         checksum = durable_file.write(files.target_path / name, chunks=1)
@@ -67,12 +67,11 @@ def check(run_dir):
     driver = driver_of(run_dir, ceph)
     files, block = files_volume(), block_volume()
     files.id, block.id = told[0]["files"], told[0]["block"]
-    before = holder(ceph, files)
-    assert before["node"] == "vm" and before["client_address"], before
     for volume in (files, block):
         driver.stage(volume)
         driver.publish(volume)
-    assert holder(ceph, files) != before, "it is another client of the same node"
+    now = holder(ceph, files)
+    assert now["node"] == "vm" and now["client_address"] != told[0]["client"], now
     for one in told[1:]:
         assert durable_file.checksum(files.target_path / one["name"]) == one["checksum"], one
     with open(block.target_path, "rb", buffering=0) as device:
