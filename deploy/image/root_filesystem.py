@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the image: the driver, the programs that it calls, what these need, and licences."""
+"""What is in the image: the driver, what it runs and loads, what these need, and licences."""
 
 import os
 import pathlib
@@ -11,6 +11,8 @@ import shared_libraries
 # What the driver runs (src/fs), and what a person needs for a filesystem that it will not repair.
 PROGRAMS = ("/usr/sbin/mke2fs", "/usr/sbin/e2fsck", "/usr/sbin/resize2fs", "/usr/sbin/e2undo",
             "/usr/sbin/mkfs.xfs", "/usr/sbin/xfs_repair", "/usr/sbin/mkfs.btrfs", "/usr/bin/btrfs")
+# What it loads for a pool in Ceph (src/rbd/ceph_library.cc).
+LOADED = ("librados.so.2", "librbd.so.1")
 LINKS = {"usr/sbin/mkfs.ext3": "mke2fs", "usr/sbin/mkfs.ext4": "mke2fs"}
 CONFIGURATION = ("/etc/mke2fs.conf",)
 DRIVER = "/usr/sbin/holdfast"
@@ -22,11 +24,18 @@ MERGED = ("bin", "sbin", "lib", "lib64")
 EMPTY = {"dev": 0o755, "proc": 0o755, "sys": 0o755, "run": 0o755, "tmp": 0o1777, "var/lib": 0o755}
 
 
+def loaded_files():
+    """Returns the libraries that the driver loads, and those that they need."""
+    roots = [shared_libraries.of_name(soname) for soname in LOADED]
+    return [*roots, *(library for root in roots for library in shared_libraries.on_this_host(root))]
+
+
 def package_files(driver):
     """Returns the files of Debian packages that belong into the image."""
     libraries = [library for program in (driver, *PROGRAMS)
                  for library in shared_libraries.on_this_host(program)]
-    return sorted({merged(path) for path in (*PROGRAMS, *libraries, *CONFIGURATION)})
+    return sorted({merged(path) for path in (*PROGRAMS, *libraries, *loaded_files(),
+                                             *CONFIGURATION)})
 
 
 def licence_notice(package_name):
@@ -81,7 +90,9 @@ def lay_out(root, driver, owned_files, licence):
 
 
 def check(root, owned_files):
-    """Ends with an error if a program of the image would not start for want of a library."""
+    """Ends with an error if a program of the image would not start for want of a library, or the
+    driver not load one."""
     inside = [root / path.lstrip("/") for path in (*owned_files, DRIVER)]
-    shared_libraries.check_closed([path for path in inside if path.parent.name.endswith("bin")],
+    shared_libraries.check_closed([path for path in inside if path.parent.name.endswith("bin")
+                                   or path.name in LOADED],
                                   {path.parent for path in inside if ".so" in path.name})

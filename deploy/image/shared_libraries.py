@@ -12,17 +12,28 @@ def needed(path):
     return re.findall(r"\(NEEDED\).*\[(.*)]", said)
 
 
-def on_this_host(program):
-    """Returns the paths of all shared libraries that the loader would map for a program here."""
-    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+def of_name(soname):
+    """Returns where the loader finds a library here that is loaded by its name."""
+    said = subprocess.run(["/sbin/ldconfig", "--print-cache"], check=True, capture_output=True,
+                          text=True).stdout
+    found = re.search(rf"^\s*{re.escape(soname)} .* => (\S+)$", said, re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"image: this host has no {soname}; run make deps")
+    return found[1]
+
+
+def on_this_host(file):
+    """Returns the paths of all shared libraries that the loader would map here for a program or a
+    library."""
+    said = subprocess.run(["ldd", file], check=True, capture_output=True, text=True).stdout
     if missing := re.findall(r"(\S+) => not found", said):
-        raise SystemExit(f"image: {program} lacks {', '.join(missing)} on this host")
+        raise SystemExit(f"image: {file} lacks {', '.join(missing)} on this host")
     return sorted(set(re.findall(r"(/\S+) \(0x", said)))
 
 
-def check_closed(programs, directories):
-    """Ends with an error if a library that the programs need is in none of the directories."""
-    waiting, seen = list(programs), set()
+def check_closed(files, directories):
+    """Ends with an error if a library that the files need is in none of the directories."""
+    waiting, seen = list(files), set()
     while waiting:
         path = waiting.pop()
         for soname in set(needed(path)) - seen:
