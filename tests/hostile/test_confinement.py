@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -19,8 +20,12 @@ SUITE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = SUITE.parents[1]
 CONFINED = SUITE / "confined"
 UNIT = REPOSITORY / "deploy" / "systemd" / "holdfast.service"
+# What a node with a pool in Ceph has beyond the unit and the node's profile.
+RBD_UNIT = UNIT.parent / "rbd.conf"
+RBD_CALLS = {"add_key", "keyctl"}
 PROFILES = REPOSITORY / "deploy" / "seccomp"
 EXPOSURE = 4.1  # of 10, systemd's own measure; mounts that others must see allow no less
+RBD_EXPOSURE = 4.6  # the network, and its addresses
 
 # What changes the host or other processes, and no volume needs. Kernels without one refuse it too.
 DANGEROUS = """acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module finit_module
@@ -37,8 +42,8 @@ def capabilities_of_names(names):
     return sum(1 << int(bits[name]) for name in names)
 
 
-def unit_settings(key):
-    return [line.partition("=")[2] for line in UNIT.read_text().splitlines()
+def unit_settings(key, files=(UNIT,)):
+    return [line.partition("=")[2] for file in files for line in file.read_text().splitlines()
             if line.startswith(f"{key}=")]
 
 
@@ -192,14 +197,21 @@ def test_what_nobody_needs_is_refused(profile):
     assert not wrong
 
 
-def test_the_unit_allows_what_the_profile_allows():
+@pytest.mark.parametrize("profile, files, more", [
+    ("node", (UNIT,), set()), ("node-rbd", (UNIT, RBD_UNIT), RBD_CALLS)], ids=["node", "node-rbd"])
+def test_the_unit_allows_what_the_profile_allows(profile, files, more):
     """Tests run under the profile, hosts under the unit, whose groups are systemd's."""
-    added, taken = ([], [])
-    for line in unit_settings("SystemCallFilter"):
-        (taken if line.startswith("~") else added).extend(line.removeprefix("~").split())
-    allowed = set().union(*map(members, added)) - set().union(*map(members, taken))
-    assert not allowed_by("node") - allowed
-    assert not allowed & set(DANGEROUS)
+    allowed = set()
+    for line in unit_settings("SystemCallFilter", files):
+        named = set().union(*map(members, line.removeprefix("~").split()))
+        allowed = allowed - named if line.startswith("~") else allowed | named
+    assert not allowed_by(profile) - allowed
+    assert allowed & set(DANGEROUS) == more
+
+
+def test_a_node_with_a_pool_in_ceph_may_give_keys_to_the_kernel_and_no_more():
+    """tests/ceph/guest runs the driver under this profile."""
+    assert allowed_by("node-rbd") == allowed_by("node") | RBD_CALLS
 
 
 def members(group):
@@ -213,8 +225,16 @@ def members(group):
     return names.union(*(members(word) for word in words if word.startswith("@")))
 
 
-def test_the_unit_is_as_closed_as_mounts_allow():
+@pytest.mark.parametrize("more, exposure", [([], EXPOSURE), ([RBD_UNIT], RBD_EXPOSURE)],
+                         ids=["node", "node-rbd"])
+def test_the_unit_is_as_closed_as_mounts_allow(tmp_path, more, exposure):
+    unit, additions = tmp_path / UNIT.name, tmp_path / f"{UNIT.name}.d"
+    shutil.copy(UNIT, unit)
+    additions.mkdir()
+    for file in more:
+        shutil.copy(file, additions)
     said = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
-                           f"--threshold={int(EXPOSURE * 10)}", str(UNIT)],
+                           f"--threshold={int(exposure * 10)}", str(unit)],
                           capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stdout[-3000:] + said.stderr
+    assert f"{exposure}" in said.stdout.splitlines()[-1], "the additions are read"

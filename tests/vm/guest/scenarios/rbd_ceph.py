@@ -16,6 +16,9 @@ import ceph_cluster  # noqa: E402
 CEPH = pathlib.Path("/data/ceph")
 DEVICES = pathlib.Path("/sys/bus/rbd/devices")
 LIMIT_S = 240
+# Every driver here is under the system calls of deploy/seccomp/node-rbd.json.
+CONFINED = ("env", "HOLDFAST_SECCOMP=node-rbd", "HOLDFAST_CONFINED=/usr/bin/env",
+            str(pathlib.Path(__file__).resolve().parents[3] / "hostile/confined"))
 
 
 @dataclasses.dataclass
@@ -47,7 +50,7 @@ def start_ceph():
 
 
 def driver_on(run_dir, pool, node_id="vm", within=()):
-    return Driver(run_dir, LIMIT_S, pool=pool, node_id=node_id, within=within)
+    return Driver(run_dir, LIMIT_S, pool=pool, node_id=node_id, within=(*within, *CONFINED))
 
 
 def answers(driver):
