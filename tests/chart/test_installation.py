@@ -21,9 +21,17 @@ def certificates(server):
             if "link" in secret["metadata"]["name"]}
 
 
-@pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - NEEDS_OTHERS))
+@pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - NEEDS_OTHERS - {"attaching"}))
 def test_the_api_server_takes_every_way_to_install(release, name):
     release.upgrade(**VALUE_SETS[name])
+
+
+def test_attaching_is_changed_with_a_new_driver_object(release):
+    """As values.yaml says."""
+    with pytest.raises(AssertionError, match="immutable"):
+        release.upgrade(**VALUE_SETS["attaching"])
+    release.server.kubectl("delete", "csidriver", "csi.holdfast.dev")
+    release.upgrade(**VALUE_SETS["attaching"])
 
 
 def test_an_upgrade_keeps_the_certificates(release):
@@ -49,6 +57,13 @@ def test_the_notes_name_what_is_installed(release):
     for word in ("csi.holdfast.dev", "helm test -n holdfast-system holdfast", "holdfast-xfs",
                  "statefulset/holdfast-controller", "daemonset/holdfast-node"):
         assert word in notes
+
+
+def test_the_notes_name_the_secrets_of_pools_in_ceph(release):
+    release.upgrade(**VALUE_SETS["pools in Ceph"])
+    notes = release.server.helm("get", "notes", "holdfast", "--namespace", NAMESPACE).stdout
+    assert "  fast: ceph-controller for client.holdfast-controller, ceph-node for" in notes
+    assert "modprobe rbd" in notes
 
 
 def test_uninstalling_leaves_nothing_of_the_release(release):

@@ -29,7 +29,7 @@ def test_the_controller_meets_the_restricted_standard(chart):
         profile = context.pop("seccompProfile", None)
         assert profile is None or (profile["type"], container["name"]) == ("Localhost", "holdfast")
         assert context == RESTRICTED
-    assert all({"emptyDir", "secret"} & volume.keys() for volume in pod["volumes"])
+    assert all({"emptyDir", "secret", "projected"} & volume.keys() for volume in pod["volumes"])
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
 
 
@@ -43,7 +43,8 @@ def test_the_controller_can_have_a_seccomp_profile_of_its_own():
 
 def test_on_the_node_the_driver_alone_is_privileged(chart):
     pod = chart.pod("node")
-    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    allowed = {"hostNetwork"} if "=rbd:" in str(chart.flags("node")) else set()
+    assert {"hostNetwork", "hostPID", "hostIPC"} & pod.keys() == allowed
     for container in pod["containers"]:
         wanted = ({"privileged": True, "readOnlyRootFilesystem": True}
                   if container["name"] == "holdfast" else RESTRICTED)
@@ -90,6 +91,35 @@ def test_only_nodes_reach_the_link_and_nobody_the_nodes():
     assert rule["ports"] == [{"protocol": "TCP", "port": "link"}]
     closed = chart.one("NetworkPolicy", "holdfast-node")["spec"]
     assert closed["policyTypes"] == ["Ingress"] and "ingress" not in closed
+
+
+def test_a_pod_in_the_hosts_network_shows_its_health_to_its_host_alone():
+    for values in ([], ["node.sidecars=false"]):
+        chart = render(*values, text=value_sets.CEPH)
+        said = [flag.partition("=")[2] for container in chart.pod("node")["containers"]
+                for flag in container["args"] if flag.startswith(("--health-a", "--http-e"))]
+        assert said and all(address.startswith("127.0.0.1:98") for address in said)
+        probes = [probe for container in chart.pod("node")["containers"]
+                  for name, probe in container.items() if name.endswith("Probe")]
+        assert {probe["httpGet"]["host"] for probe in probes} == {"127.0.0.1"}
+
+
+def test_no_policy_claims_what_it_cannot_keep_from_hosts():
+    """Selectors of pods do not know pods in their hosts' network."""
+    [policy] = render(text=value_sets.CEPH).all("NetworkPolicy")
+    assert policy["metadata"]["name"] == "holdfast-controller"
+    assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "link"}]}]
+
+
+def test_each_side_has_the_key_of_its_own_ceph_user():
+    chart = render(text=value_sets.CEPH)
+    for component, other in (("controller", "node"), ("node", "controller")):
+        spec = str(chart.pod(component))
+        assert f"ceph-{component}" in spec and f"user=holdfast-{component}," in spec
+        assert f"ceph-{other}" not in spec and f"user=holdfast-{other}," not in spec
+        holders = [container["name"] for container in chart.pod(component)["containers"]
+                   if "/etc/holdfast/ceph" in str(container.get("volumeMounts"))]
+        assert holders == ["holdfast"]
 
 
 def test_the_test_pod_meets_the_restricted_standard():

@@ -3,6 +3,7 @@
 
 import pytest
 
+import value_sets
 from rendering import Refused, render
 
 LONG = "/var/lib/" + 90 * "k"
@@ -25,6 +26,7 @@ REFUSALS = {
     "node.maxVolumes=-1": "/node/maxVolumes",
     "node.updateStrategy=Recreate": "/node/updateStrategy",
     "node.maxUnavailable=some": "/node/maxUnavailable",
+    "attachRequired=maybe": "/attachRequired",
     "provisioner.capacityPollInterval=often": "/provisioner/capacityPollInterval",
     "controller.resources.limits.memory=much": "/controller/resources/limits/memory",
     "image.tag=a:b": "/image/tag",
@@ -39,6 +41,22 @@ POOL_REFUSALS = {
     "{name: default, path: /srv, overcommit: 0.5}": "/pools/0/overcommit",
     "{name: default, path: /srv, watermark: '90'}": "/pools/0/watermark",
     "{name: default, path: /srv, size: 1Gi}": "'size' not allowed",
+}
+RBD = "name: fast, rbd: volumes, monitors: ['10.0.0.1:6789'], "
+USERS = "controller: {user: a, secret: b}, node: {user: c, secret: d}"
+RBD_REFUSALS = {
+    f"{{{RBD} {USERS}, path: /srv}}": "'path' not allowed",
+    f"{{{RBD} {USERS}, reserve: 5%}}": "'reserve' not allowed",
+    f"{{{RBD} {USERS}, configMap: ceph}}": "/pools/0.*oneOf",
+    f"{{name: fast, rbd: volumes, {USERS}}}": "/pools/0.*oneOf",
+    f"{{name: fast, rbd: a/b/c, monitors: [m], {USERS}}}": "/pools/0/rbd",
+    f"{{name: fast, rbd: volumes, monitors: [], {USERS}}}": "/pools/0/monitors",
+    f"{{name: fast, rbd: volumes, monitors: ['m,conf=/x'], {USERS}}}": "/pools/0/monitors/0",
+    f"{{{RBD} node: {{user: a, secret: b}}}}": "missing property 'controller'",
+    f"{{{RBD} controller: {{user: a, secret: b}}, node: {{user: a}}}}": "missing property 'secret'",
+    f"{{{RBD} controller: {{user: 'a,b', secret: b}}, node: {{user: a, secret: b}}}}":
+        "/pools/0/controller/user",
+    f"{{{RBD} {USERS}, dataPool: a b}}": "/pools/0/dataPool",
 }
 CLASS_REFUSALS = {
     "{name: Fast}": "/storageClasses/0/name",
@@ -62,6 +80,12 @@ def test_a_wrong_pool(pool):
         render(text=f"pools: [{pool}]")
 
 
+@pytest.mark.parametrize("pool", RBD_REFUSALS)
+def test_a_wrong_pool_in_ceph(pool):
+    with pytest.raises(Refused, match=RBD_REFUSALS[pool]):
+        render(text=f"pools: [{pool}]\nstorageClasses: []")
+
+
 @pytest.mark.parametrize("storage_class", CLASS_REFUSALS)
 def test_a_wrong_class(storage_class):
     with pytest.raises(Refused, match=CLASS_REFUSALS[storage_class]):
@@ -76,3 +100,18 @@ def test_two_pools_of_one_name():
 def test_a_class_with_a_pool_that_is_not_there():
     with pytest.raises(Refused, match="StorageClass 'fast'.*pool 'nvme'"):
         render(text="storageClasses: [{name: fast, parameters: {pool: nvme}}]")
+
+
+@pytest.mark.parametrize("parameters, reason", [
+    ("{pool: fast}", "thin volumes only"),
+    ("{pool: fast, provisioning: thick}", "thin volumes only"),
+    ("{provisioning: thin}", "names no pool")])
+def test_a_class_that_a_pool_in_ceph_cannot_serve(parameters, reason):
+    with pytest.raises(Refused, match=f"StorageClass 'wrong'.*{reason}"):
+        render(text=f"pools: [{{{RBD} {USERS}}}]\n"
+                    f"storageClasses: [{{name: wrong, parameters: {parameters}}}]")
+
+
+def test_nodes_do_not_provision_in_ceph():
+    with pytest.raises(Refused, match="provisioning is nodes.*pools in Ceph"):
+        render("provisioning=nodes", text=value_sets.CEPH)

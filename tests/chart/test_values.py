@@ -33,6 +33,71 @@ def test_the_default_pool_is_made():
     assert volumes(render(), "node")["pool-default"]["hostPath"]["type"] == "DirectoryOrCreate"
 
 
+def pools(rendered, component):
+    return [flag.removeprefix("--pool=") for flag in rendered.flags(component)
+            if flag.startswith("--pool=")]
+
+
+def test_pools_in_ceph_are_both_sides():
+    rendered = render(text=value_sets.CEPH)
+    fast = ("fast=rbd:kubernetes/team-a,monitors=10.0.0.1:6789;10.0.0.2:6789,user={},"
+            "keyring=/etc/holdfast/ceph/fast/userKey,fs=xfs")
+    wide = ("wide=rbd:wide,conf=/etc/holdfast/ceph/wide/ceph.conf,user={},"
+            "keyring=/etc/holdfast/ceph/wide/userKey,dataPool=wide.data")
+    assert pools(rendered, "controller") == [fast.format("holdfast-controller"),
+                                             wide.format("wide-c")]
+    assert pools(rendered, "node") == ["default=file:/var/lib/holdfast/pools/default",
+                                       fast.format("holdfast-node"), wide.format("wide-n")]
+
+
+def test_files_of_a_pool_in_ceph_are_where_its_flag_says():
+    rendered = render(text=value_sets.CEPH)
+    for component, mode in (("controller", 0o440), ("node", 0o400)):
+        assert mounts(rendered, component, "holdfast")["ceph-wide"] == {
+            "name": "ceph-wide", "mountPath": "/etc/holdfast/ceph/wide", "readOnly": True}
+        assert volumes(rendered, component)["ceph-wide"]["projected"] == {
+            "defaultMode": mode, "sources": [
+                {"secret": {"name": f"wide-{component}",
+                            "items": [{"key": "userKey", "path": "userKey"}]}},
+                {"configMap": {"name": "ceph",
+                               "items": [{"key": "ceph.conf", "path": "ceph.conf"}]}}]}
+
+
+def test_nodes_with_a_pool_in_ceph_are_in_their_hosts_network_and_find_the_controller():
+    pod = render(text=value_sets.CEPH).pod("node")
+    assert (pod["hostNetwork"], pod["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert not {"hostNetwork", "dnsPolicy"} & render().pod("node").keys()
+
+
+def test_volumes_that_every_node_reaches_do_not_wait_for_their_pod():
+    modes = {made["metadata"]["name"]: made["volumeBindingMode"]
+             for made in render(text=value_sets.CEPH).all("StorageClass")}
+    assert modes == {"local": "WaitForFirstConsumer", "fast": "Immediate",
+                     "late": "WaitForFirstConsumer"}
+
+
+def test_attaching_is_one_value():
+    attaching, plain = render("attachRequired=true"), render()
+    assert attaching.one("CSIDriver")["spec"]["attachRequired"] is True
+    for component in ("controller", "node"):
+        assert "--attach" in attaching.flags(component)
+    assert attaching.containers("controller") == ["holdfast", "provisioner", "resizer", "attacher"]
+    assert "--attach" not in plain.flags("controller") + plain.flags("node")
+    assert "attacher" not in plain.containers("controller")
+    assert "volumeattachments" not in plain.text
+    [subject] = attaching.one("ClusterRoleBinding", "holdfast-attacher")["subjects"]
+    assert subject["name"] == attaching.pod("controller")["serviceAccountName"]
+    rights = {rule["resources"][0]: rule["verbs"]
+              for rule in attaching.one("ClusterRole", "holdfast-attacher")["rules"]}
+    assert rights == {"persistentvolumes": ["get", "list", "watch", "patch"],
+                      "csinodes": ["get", "list", "watch"],
+                      "volumeattachments": ["get", "list", "watch", "patch"],
+                      "volumeattachments/status": ["patch"]}
+    watched = [rule for rule in attaching.one("ClusterRole", "holdfast-provisioner")["rules"]
+               if rule["resources"] == ["volumeattachments"]]
+    assert [rule["verbs"] for rule in watched] == [["get", "list", "watch"]]
+
+
 def test_another_kubelet_path_is_meant_everywhere():
     rendered = render("kubeletPath=/var/snap/kubelet", "node.sidecars=false")
     assert "/var/lib/kubelet" not in rendered.text

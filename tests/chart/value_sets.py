@@ -34,6 +34,37 @@ node:
   podAnnotations: {team: storage}
   updateStrategy: OnDelete
 """
+CEPH = """
+pools:
+  - {name: default, path: /var/lib/holdfast/pools/default}
+  - name: fast
+    rbd: kubernetes/team-a
+    monitors: [10.0.0.1:6789, 10.0.0.2:6789]
+    controller: {user: holdfast-controller, secret: ceph-controller}
+    node: {user: holdfast-node, secret: ceph-node}
+    fs: xfs
+  - name: wide
+    rbd: wide
+    configMap: ceph
+    dataPool: wide.data
+    controller: {user: wide-c, secret: wide-controller}
+    node: {user: wide-n, secret: wide-node}
+storageClasses:
+  - {name: local}
+  - {name: fast, parameters: {pool: fast, provisioning: thin}}
+  - name: late
+    volumeBindingMode: WaitForFirstConsumer
+    parameters: {pool: fast, provisioning: thin}
+"""
+CEPH_ALONE = """
+pools:
+  - name: fast
+    rbd: kubernetes
+    monitors: [10.0.0.1:6789]
+    controller: {user: holdfast-controller, secret: ceph-controller}
+    node: {user: holdfast-node, secret: ceph-node}
+storageClasses: [{name: fast, parameters: {pool: fast, provisioning: thin}}]
+"""
 VALUE_SETS = {
     "defaults": {},
     "provisioning on the nodes": {"values": ["provisioning=nodes"]},
@@ -49,5 +80,9 @@ VALUE_SETS = {
     "everything on": {"values": ["metrics.enabled=true", "healthMonitor.enabled=true",
                                  "seLinuxMount=true", "logLevel=debug"]},
     "Prometheus operator": {"values": ["metrics.enabled=true", "metrics.podMonitor=true"]},
+    "pools in Ceph": {"text": CEPH},
+    "pools in Ceph alone, no sidecars": {"text": CEPH_ALONE, "values": [
+        "node.sidecars=false", "metrics.enabled=true"]},
+    "attaching": {"values": ["attachRequired=true"]},
     "everything off": {"values": ["networkPolicy=false", "storageClasses=null"]},
 }

@@ -45,15 +45,15 @@ capabilities: {drop: [ALL]}
     {{- toYaml .Values.provisioner.resources | nindent 4 }}
 {{- end }}
 
-{{/* Probes of a driver that serves health itself, on the port named health. */}}
+{{/* Probes of a driver that serves health itself. Takes how to ask whether it lives, and is ready. */}}
 {{- define "holdfast.probes" -}}
 livenessProbe:
-  httpGet: {path: /healthz, port: health}
+  httpGet: {{ index . 0 }}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
 readinessProbe:
-  httpGet: {path: /readyz, port: health}
+  httpGet: {{ index . 1 }}
   periodSeconds: 5
   timeoutSeconds: 5
 {{- end }}

@@ -33,17 +33,28 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if gt (len $socket) 107 }}
 {{- fail (printf "kubeletPath is too long: the socket '%s' has %d characters, and 107 are the most" $socket (len $socket)) }}
 {{- end }}
-{{- $pools := list }}
+{{- $pools := dict }}
 {{- range .Values.pools }}
-{{- if has .name $pools }}
+{{- if hasKey $pools .name }}
 {{- fail (printf "pools: two pools are named '%s'" .name) }}
 {{- end }}
-{{- $pools = append $pools .name }}
+{{- $_ := set $pools .name . }}
 {{- end }}
+{{- $first := first .Values.pools }}
 {{- range .Values.storageClasses }}
-{{- $pool := dig "parameters" "pool" (first $pools) . }}
-{{- if not (has $pool $pools) }}
-{{- fail (printf "StorageClass '%s' names the pool '%s', which is not among pools" .name $pool) }}
+{{- $named := dig "parameters" "pool" "" . }}
+{{- if and $named (not (hasKey $pools $named)) }}
+{{- fail (printf "StorageClass '%s' names the pool '%s', which is not among pools" .name $named) }}
 {{- end }}
+{{- if and (not $named) $first.rbd }}
+{{- fail (printf "StorageClass '%s' names no pool, and the first of pools is in Ceph: such a pool must be named (parameters.pool)" .name) }}
+{{- end }}
+{{- $pool := get $pools (default $first.name $named) }}
+{{- if and $pool.rbd (ne (dig "parameters" "provisioning" "thick" .) "thin") }}
+{{- fail (printf "StorageClass '%s' is of the pool '%s' in Ceph, which makes thin volumes only: parameters.provisioning must be thin" .name $pool.name) }}
+{{- end }}
+{{- end }}
+{{- if and (include "holdfast.inCeph" .) (eq .Values.provisioning "nodes") }}
+{{- fail "provisioning is nodes: the volumes of pools in Ceph are made by the controller; set provisioning to controller" }}
 {{- end }}
 {{- end }}

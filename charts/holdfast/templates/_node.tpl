@@ -1,3 +1,15 @@
+{{/* The address on which kubelet asks for the health of a node's pod. In the host's network the whole
+network would reach another one. */}}
+{{- define "holdfast.node.probed" -}}
+{{- if include "holdfast.inCeph" . }}127.0.0.1{{ end }}
+{{- end }}
+
+{{/* How it asks. Takes the chart's scope, a path and a port. */}}
+{{- define "holdfast.node.probe" -}}
+{path: {{ index . 1 }}, port: {{ index . 2 }}
+{{- with include "holdfast.node.probed" (index . 0) }}, host: {{ . }}{{ end }}}
+{{- end }}
+
 {{/* The driver on a node. Takes the chart's scope and the path of the socket. */}}
 {{- define "holdfast.nodeDriver" -}}
 {{- $socket := index . 1 }}
@@ -14,7 +26,10 @@
     - --endpoint=unix://{{ $socket }}
     - --state-dir={{ .Values.stateDir }}
     {{- range .Values.pools }}
-    - --pool={{ include "holdfast.pool" . }}
+    - {{ printf "--pool=%s" (include "holdfast.pool" (list . "node")) | quote }}
+    {{- end }}
+    {{- if .Values.attachRequired }}
+    - --attach
     {{- end }}
     {{- if .Values.node.maxVolumes }}
     - --max-volumes={{ .Values.node.maxVolumes }}
@@ -24,7 +39,7 @@
     - --link-token=/var/run/holdfast/token/token
     {{- if not .Values.node.sidecars }}
     - --kubelet-registration-dir={{ .Values.kubeletPath }}/plugins_registry
-    - --health-address=:9808
+    - --health-address={{ include "holdfast.node.probed" . }}:9808
     {{- end }}
     {{- if .Values.metrics.enabled }}
     - --metrics-address=:9809
@@ -40,17 +55,17 @@
   {{- if .Values.node.sidecars }}
   # livenessprobe answers 500 until the pools are recovered, which may take a while.
   startupProbe:
-    httpGet: {path: /healthz, port: health}
+    httpGet: {{ include "holdfast.node.probe" (list . "/healthz" "health") }}
     periodSeconds: 5
     timeoutSeconds: 5
     failureThreshold: 120
   livenessProbe:
-    httpGet: {path: /healthz, port: health}
+    httpGet: {{ include "holdfast.node.probe" (list . "/healthz" "health") }}
     periodSeconds: 10
     timeoutSeconds: 5
     failureThreshold: 6
   {{- else }}
-  {{- include "holdfast.probes" . | nindent 2 }}
+  {{- include "holdfast.probes" (list (include "holdfast.node.probe" (list . "/healthz" "health")) (include "holdfast.node.probe" (list . "/readyz" "health"))) | nindent 2 }}
   {{- end }}
   securityContext:
     # Kubernetes allows Bidirectional mounts only with it; docs/security.md lists what is used.
@@ -66,19 +81,16 @@
     - {name: sys, mountPath: /sys}
     - {name: state, mountPath: {{ .Values.stateDir }}}
     {{- range .Values.pools }}
+    {{- if not .rbd }}
     # A disk that is mounted there later is seen.
     - {name: pool-{{ .name }}, mountPath: {{ .path }}, mountPropagation: HostToContainer}
     {{- end }}
+    {{- end }}
+    {{- with include "holdfast.ceph.mounts" (list . "node") | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
     - {name: link, mountPath: /etc/holdfast/link, readOnly: true}
     - {name: token, mountPath: /var/run/holdfast/token, readOnly: true}
-{{- end }}
-{{- end }}
-
-{{/* A pool as the driver's flag has it. */}}
-{{- define "holdfast.pool" -}}
-{{ .name }}=file:{{ .path }}
-{{- range $key := list "fs" "reserve" "overcommit" "watermark" }}
-{{- if hasKey $ $key }},{{ $key }}={{ index $ $key }}{{ end }}
 {{- end }}
 {{- end }}
 
@@ -91,11 +103,11 @@
   args:
     - --csi-address=/csi/csi.sock
     - --kubelet-registration-path={{ $socket }}
-    - --http-endpoint=:9810
+    - --http-endpoint={{ include "holdfast.node.probed" . }}:9810
   ports:
     - {name: registration, containerPort: 9810}
   livenessProbe:
-    httpGet: {path: /healthz, port: registration}
+    httpGet: {{ include "holdfast.node.probe" (list . "/healthz" "registration") }}
     periodSeconds: 10
     timeoutSeconds: 5
     failureThreshold: 6
@@ -110,7 +122,7 @@
   image: {{ .Values.livenessProbe.image | quote }}
   args:
     - --csi-address=/csi/csi.sock
-    - --http-endpoint=:9808
+    - --http-endpoint={{ include "holdfast.node.probed" . }}:9808
     - --probe-timeout=3s
   securityContext:
     {{- include "holdfast.unprivileged" . | nindent 4 }}
