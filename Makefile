@@ -8,8 +8,8 @@ OPERATIONS ?= 200000
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-power-cut soak fuzz test-quick lint tidy format bench bench-rbd asan tsan \
-  image manifests e2e \
+.PHONY: help deps build demo test test-crash test-power-cut soak fuzz test-quick lint tidy format bench bench-rbd asan \
+  tsan image manifests e2e e2e-rbd \
   e2e-upstream scale install clean
 
 help: ## list the targets
@@ -100,6 +100,10 @@ e2e: image ## a real Kubernetes of two nodes: install the chart, try everything
 e2e-upstream: image ## Kubernetes' own storage suite, all of it
 	@scripts/install-deps e2e
 	tests/e2e/upstream --all
+
+e2e-rbd: image ## pools in Ceph in a real Kubernetes, one node of it a virtual machine
+	@scripts/install-deps test e2e ceph
+	tests/e2e-rbd/run
 
 scale: build ## measure the controller with thousands of simulated nodes, write docs/benchmarks.md
 	@scripts/install-deps bench e2e

@@ -23,15 +23,16 @@ NODE_SOCKET = "/var/lib/kubelet/plugins/csi.holdfast.dev/csi.sock"
 
 
 class Installation:
-    def __init__(self, cluster):
+    def __init__(self, cluster, values=(VALUES,)):
         self.cluster = cluster
         self.api = cluster.api
+        self.values = [f"--values={file}" for file in values]
 
     def install(self, **values):
-        """Installs the chart, or upgrades it with these values in place of the test cluster's."""
+        """Installs the chart, or upgrades it with these values in place of those of the files."""
         changes = [f"--set={name}={value}" for name, value in values.items()]
         self.cluster.helm("upgrade", "--install", RELEASE, CHART, "--namespace", NAMESPACE,
-                          "--create-namespace", "--values", VALUES, *changes)
+                          "--create-namespace", *self.values, *changes)
         self.wait_until_ready()
 
     def uninstall(self):

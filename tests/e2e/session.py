@@ -15,12 +15,12 @@ DISK = 6 << 30
 CLASSES = [storage_class(name, name) for name in ("ext4", "ext3", "xfs", "btrfs", "block")]
 
 
-def new_cluster(directory, disk=DISK):
+def new_cluster(directory, disk=DISK, nodes=2):
     # An interruption is to end the cluster in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tools = subprocess.run([SUITE / "build-tools", "--print"], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.strip()
-    return Cluster(directory, pathlib.Path(tools), disk)
+    return Cluster(directory, pathlib.Path(tools), disk, nodes)
 
 
 def install(cluster):

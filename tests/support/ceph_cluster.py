@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Ceph of one node in a directory: monitor, manager, object store in memory.
 
-Everything is on loopback and below the directory; nothing of the host's own Ceph, if it has one, is
-read. CephDaemons has the processes, which end with it; Ceph is what any process can do with them.
+Everything is below the directory and on loopback, or on another address that is given; nothing of
+the host's own Ceph, if it has one, is read. CephDaemons has the processes, which end with it; Ceph
+is what any process can do with them.
 """
 
 import json
@@ -24,9 +25,9 @@ BLOCK_BYTES = 1 << 30  # of a store on disk
 GRACE_SECONDS = {"memstore": 3600, "bluestore": 60}
 CONFIGURATION = """[global]
 fsid = {fsid}
-mon_host = [v2:127.0.0.1:{v2},v1:127.0.0.1:{v1}]
-public_addr = 127.0.0.1
-cluster_addr = 127.0.0.1
+mon_host = [v2:{address}:{v2},v1:{address}:{v1}]
+public_addr = {address}
+cluster_addr = {address}
 auth_cluster_required = cephx
 auth_service_required = cephx
 auth_client_required = cephx
@@ -148,6 +149,9 @@ class Ceph:
     def images(self, pool=POOL):
         return json.loads(self.rbd("ls", "--format", "json", pool))
 
+    def image_bytes(self, image, pool=POOL):
+        return json.loads(self.rbd("info", "--format", "json", f"{pool}/{image}"))["size"]
+
     def watch(self, image, pool=POOL):
         """Opens an image as a client does that uses it; returns its process."""
         watch = subprocess.Popen(
@@ -189,18 +193,19 @@ class Ceph:
 class CephDaemons(Ceph):
     """The processes of a cluster, with a pool for RBD images named POOL."""
 
-    def __init__(self, directory, watch_timeout=30, store="memstore"):
+    def __init__(self, directory, watch_timeout=30, store="memstore", address="127.0.0.1"):
         """Of the stores, memstore is fast and bluestore outlives a power cut."""
         super().__init__(directory)
         for name in ("mon", "osd", "mgr", "run", "log"):
             (self.directory / name).mkdir(parents=True)
         self.fsid = str(uuid.uuid4())
         v2_port, v1_port = free_ports()
-        (self.directory / "monitors").write_text(f"127.0.0.1:{v1_port}")
-        self.addresses = f"[v2:127.0.0.1:{v2_port},v1:127.0.0.1:{v1_port}]"
+        (self.directory / "monitors").write_text(f"{address}:{v1_port}")
+        self.addresses = f"[v2:{address}:{v2_port},v1:{address}:{v1_port}]"
         self.configuration.write_text(CONFIGURATION.format(
-            fsid=self.fsid, v1=v1_port, v2=v2_port, directory=self.directory,
-            grace=GRACE_SECONDS[store], store=store, store_bytes=STORE_BYTES, block_bytes=BLOCK_BYTES, watch_timeout=watch_timeout))
+            fsid=self.fsid, address=address, v1=v1_port, v2=v2_port, directory=self.directory,
+            grace=GRACE_SECONDS[store], store=store, store_bytes=STORE_BYTES,
+            block_bytes=BLOCK_BYTES, watch_timeout=watch_timeout))
         self.processes = {}
 
     def start(self, manager=True):

@@ -23,10 +23,10 @@ def missing_on_host():
     return None
 
 
-def kernel():
-    """The newest installed kernel that has its modules beside it, or None."""
+def kernel(module="*"):
+    """The newest installed kernel that has its modules beside it, this one among them; or None."""
     found = [image for image in pathlib.Path("/boot").glob("vmlinuz-*")
-             if modules(image).exists()]
+             if any(modules(image).glob(f"kernel/{module}"))]
     return max(found, key=lambda image: image.stat().st_mtime, default=None)
 
 

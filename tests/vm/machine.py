@@ -24,7 +24,9 @@ class GuestTimeout(Exception):
 class Machine:
     """A running guest. Used as a context manager; leaving it kills the guest if it still runs."""
 
-    def __init__(self, kernel, initramfs, disk, guest_script, parameters, log, deadline_s):
+    def __init__(self, kernel, initramfs, disk, guest_script, parameters, log, deadline_s,
+                 memory="1536M", more=()):
+        """`more` are further arguments of qemu, such as devices."""
         self._deadline = time.monotonic() + deadline_s
         self._deadline_s = deadline_s
         self._lines = queue.Queue()
@@ -32,7 +34,7 @@ class Machine:
         words = [COMMAND_LINE, f"guest={guest_script}"]
         words += [f"{key}={value}" for key, value in parameters.items()]
         self._process = subprocess.Popen(
-            qemu_arguments(kernel, initramfs, disk, " ".join(words), log.name),
+            [*qemu_arguments(kernel, initramfs, disk, " ".join(words), log.name, memory), *more],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -74,9 +76,9 @@ class Machine:
 
 
 # A second processor, or instructions of newer ones, cost more to emulate than they save.
-def qemu_arguments(kernel, initramfs, disk, command_line, log_name):
+def qemu_arguments(kernel, initramfs, disk, command_line, log_name, memory):
     qemu = f"""
-        setpriv --pdeathsig KILL {QEMU} -accel tcg -cpu Nehalem -smp 1 -m 1536M
+        setpriv --pdeathsig KILL {QEMU} -accel tcg -cpu Nehalem -smp 1 -m {memory}
         -display none -monitor none -nodefaults -no-reboot
         -chardev file,id=kernel,path={shlex.quote(log_name)},append=on -serial chardev:kernel
         -chardev stdio,id=scenario,signal=off -serial chardev:scenario

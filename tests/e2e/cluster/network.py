@@ -51,3 +51,10 @@ def connect(number, name, pid):
     run(*inside, "link", "set", "eth0", "up")
     run(*inside, "route", "add", "default", "via", CONTROL_PLANE)
     run("ip", "route", "replace", pod_network(number), "via", node_address(number))
+
+
+def connect_guest(number, name):
+    """Plugs a virtual machine into the bridge: it is to open the tap device of this name."""
+    run("ip", "tuntap", "add", name, "mode", "tap")
+    run("ip", "link", "set", name, "master", BRIDGE, "up")
+    run("ip", "route", "replace", pod_network(number), "via", node_address(number))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a claim whose volume is in Ceph, with the stock sidecars and a real kubelet."""
+
+import pytest
+
+from cluster.processes import run, until
+from conftest import Timed
+from expansion import Growth
+from installation import NAMESPACE
+from workloads import DATA, DEVICE, MIB
+
+CLASSES = {"ext4": "ceph", "xfs": "ceph-xfs", "block": "ceph"}
+SIZE, GROWN = 512 * MIB, 1024 * MIB
+SECONDS = 300  # everything on the node is emulated
+DEVICES = "/sys/bus/rbd/devices"
+
+
+def claim_of(workloads, kind):
+    return workloads.claim(CLASSES[kind], str(SIZE), kind == "block")
+
+
+def pod_of(workloads, guest, kind, claim):
+    block = kind == "block"
+    return workloads.running(workloads.pod(
+        None if block else claim, block_claims=[claim] if block else [], node=guest.name),
+        seconds=SECONDS)
+
+
+def write(workloads, pod, kind):
+    """Returns the command that gives the checksum of what was written, and the checksum."""
+    where = DEVICE if kind == "block" else f"{DATA}/file"
+    workloads.sh(pod, f"dd if=/dev/urandom of={where} bs=1M count=16 conv=notrunc,fsync")
+    command = f"head -c {16 * MIB} {where} | sha256sum"
+    return command, workloads.sh(pod, command)
+
+
+def size_in_pod(workloads, pod, kind):
+    if kind == "block":
+        return int(workloads.sh(pod, f"blockdev --getsize64 {DEVICE}"))
+    blocks, size = workloads.sh(pod, f"stat -f -c '%b %S' {DATA}").split()
+    return int(blocks) * int(size)
+
+
+def sh_that_may_hang(workloads, pod, script):
+    """What waits for a device without a cluster cannot be killed on its node."""
+    cluster = workloads.cluster
+    run(cluster.tools / "kubectl", "--kubeconfig", cluster.control_plane.admin, "exec", pod, "--",
+        "sh", "-c", script, timeout=SECONDS)
+
+
+def remove(workloads, kind, name):
+    workloads.delete(kind, name)
+    workloads.gone(kind, name, seconds=SECONDS)
+
+
+def devices_of(workloads, guest):
+    """Returns what the node's kernel has mapped."""
+    pod = workloads.running(workloads.pod(node=guest.name), seconds=SECONDS)
+    devices = workloads.sh(pod, f"ls {DEVICES}").split()
+    remove(workloads, "Pod", pod)
+    return devices
+
+
+def identity(workloads, pod):
+    found = workloads.api.get("Pod", pod)
+    return found["metadata"]["uid"], found["status"]["containerStatuses"][0]["containerID"]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_volume_grows_under_its_running_pod(workloads, guest, ceph, kind):
+    with Timed(f"{kind}: the claim is bound, without a pod"):
+        claim = claim_of(workloads, kind)
+        volume = workloads.bound(claim)
+    assert "nodeAffinity" not in volume["spec"]
+    [image] = ceph.images()
+    with Timed(f"{kind}: its pod runs"):
+        pod = pod_of(workloads, guest, kind, claim)
+    checksum, written = write(workloads, pod, kind)
+    before = identity(workloads, pod)
+    with Timed(f"{kind}: image and filesystem grow from 512 MiB to 1 GiB"):
+        growth = Growth(workloads, claim, GROWN)
+        growth.wait()
+        least = GROWN if kind == "block" else GROWN * 9 // 10
+        until(lambda: size_in_pod(workloads, pod, kind) >= least, "the pod does not see it",
+              SECONDS)
+    growth.check_end()
+    assert ceph.image_bytes(image) == GROWN
+    assert workloads.sh(pod, checksum) == written
+    assert identity(workloads, pod) == before
+    with Timed(f"{kind}: the pod goes"):
+        remove(workloads, "Pod", pod)
+    assert devices_of(workloads, guest) == []
+    pod = pod_of(workloads, guest, kind, claim)
+    assert workloads.sh(pod, checksum) == written
+    remove(workloads, "Pod", pod)
+    with Timed(f"{kind}: claim, volume and image go"):
+        remove(workloads, "PersistentVolumeClaim", claim)
+        until(lambda: not ceph.images(), "the image is not deleted", SECONDS)
+
+
+def test_a_volume_outlives_the_drivers_pod(workloads, guest, installation):
+    """The kernel's connections are the host's, not those of the pod that made them."""
+    claim = claim_of(workloads, "ext4")
+    pod = pod_of(workloads, guest, "ext4", claim)
+    checksum, written = write(workloads, pod, "ext4")
+    before = installation.node_pod(guest.name)["metadata"]
+    workloads.api.delete("Pod", before["name"], NAMESPACE)
+    until(lambda: before["uid"] not in {found["metadata"]["uid"]
+                                        for found in installation.pods("node")},
+          "the driver's pod does not go", SECONDS)
+    sh_that_may_hang(workloads, pod, f"dd if=/dev/urandom of={DATA}/more bs=1M count=4 conv=fsync")
+    # Past the pages in memory: it has to come from Ceph.
+    sh_that_may_hang(workloads, pod, f"dd if={DATA}/file of=/dev/null bs=1M iflag=direct")
+    assert workloads.sh(pod, checksum) == written
+    installation.wait_until_ready()
+    growth = Growth(workloads, claim, GROWN)
+    growth.wait()
+    assert workloads.sh(pod, checksum) == written
+    remove(workloads, "Pod", pod)
+    assert devices_of(workloads, guest) == []
