@@ -4,6 +4,7 @@
 // and a piece: an even byte sends the piece as a frame; an odd one lets the CO call, with the piece
 // as the node's answer. A proof without a nonce gets the right one, a register without driver or
 // protocol the right ones, an answer the right id: or hardly an input would get past these.
+#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/grpcpp.h>
 
@@ -12,11 +13,13 @@
 #include <thread>
 
 #include "controller/router.h"
+#include "controller/service.h"
 #include "core/message_text.h"
 #include "core/volume_id.h"
 #include "input.h"
 #include "link/hub.h"
 #include "rpc/topology.h"
+#include "scratch.h"
 
 namespace holdfast::fuzz {
 namespace {
@@ -32,6 +35,13 @@ class Anybody final : public link::NodeIdentity {
     return absl::OkStatus();
   }
 };
+
+// What a controller without pools of its own never looks into.
+const pool::StageStore& Stages() {
+  static const os::UniqueFd state(::open(MakeScratch().c_str(), O_RDONLY | O_DIRECTORY));
+  static const pool::StageStore stages = *pool::StageStore::Open(state.get());
+  return stages;
+}
 
 // A stream that a node holds.
 class Node final {
@@ -156,7 +166,7 @@ class Controller final {
     Require(hub_.WaitFor(node, std::chrono::system_clock::now() + std::chrono::seconds(60)),
             "a node that has proved itself is connected");
     const std::string id = VolumeId{.pool = "default", .node = node, .uuid = kUuid}.ToString();
-    switch (choice % 5) {
+    switch (choice % 6) {
       case 0:
         return Check<csi::v1::ControllerGetVolumeResponse>(
             &controller::Router::ControllerGetVolume,
@@ -168,6 +178,8 @@ class Controller final {
         return Expand(id);
       case 3:
         return Validate(id);
+      case 4:
+        return Publish(id, node);
       default:
         return Create(node);
     }
@@ -192,6 +204,16 @@ class Controller final {
     request.add_volume_capabilities()->mutable_mount();
     Check<csi::v1::ValidateVolumeCapabilitiesResponse>(
         &controller::Router::ValidateVolumeCapabilities, request);
+  }
+
+  void Publish(const std::string& id, const std::string& node) {
+    auto request = OfVolume<csi::v1::ControllerPublishVolumeRequest>(id);
+    request.set_node_id(node);
+    request.mutable_volume_capability()->mutable_mount();
+    request.mutable_volume_capability()->mutable_access_mode()->set_mode(
+        csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
+    Check<csi::v1::ControllerPublishVolumeResponse>(&controller::Router::ControllerPublishVolume,
+                                                    request);
   }
 
   void Create(const std::string& node) {
@@ -241,7 +263,9 @@ class Controller final {
   link::Hub hub_{kDriver, identity_};
   KeyLock locks_;
   rpc::CallRunner calls_;
-  controller::Router router_{{kDriver, hub_, locks_, calls_}};
+  const pool::Pools no_pools_;  // of the controller's own
+  controller::Service own_{{kDriver, "", true, no_pools_, Stages(), locks_, calls_}};
+  controller::Router router_{{kDriver, true, hub_, no_pools_, own_, locks_, calls_}};
   std::unique_ptr<grpc::Server> server_;
 };
 

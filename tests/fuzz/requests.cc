@@ -73,7 +73,9 @@ class Driver final {
   }
 
   void RemoveAll() {
-    for (const Volume& volume : pools_.List("", 0)) {
+    const auto volumes = pools_.List("", 0);
+    Require(volumes.ok(), "volumes can be listed at any time");
+    for (const Volume& volume : *volumes) {
       csi::v1::DeleteVolumeRequest request;
       request.set_volume_id(volume.id.ToString());
       csi::v1::DeleteVolumeResponse response;
