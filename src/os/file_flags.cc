@@ -11,12 +11,12 @@
 namespace holdfast::os {
 namespace {
 
-absl::Status AddFlag(int file_fd, int flag, const char* name) {
+// 0, or why it could not be set.
+int AddFlag(int file_fd, int flag) {
   int flags = 0;
-  if (::ioctl(file_fd, FS_IOC_GETFLAGS, &flags) != 0) return OsError(errno, "read file flags");
+  if (::ioctl(file_fd, FS_IOC_GETFLAGS, &flags) != 0) return errno;
   flags |= flag;
-  if (::ioctl(file_fd, FS_IOC_SETFLAGS, &flags) == 0) return absl::OkStatus();
-  return OsError(errno, fmt::format("set file flag {}", name));
+  return ::ioctl(file_fd, FS_IOC_SETFLAGS, &flags) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -25,14 +25,15 @@ absl::Status DisableCopyOnWrite(int file_fd) {
   struct statfs facts {};
   if (::fstatfs(file_fd, &facts) != 0) return OsError(errno, "statfs of a new file");
   if (facts.f_type != BTRFS_SUPER_MAGIC) return absl::OkStatus();
-  return AddFlag(file_fd, FS_NOCOW_FL, "NOCOW");
+  const int error = AddFlag(file_fd, FS_NOCOW_FL);
+  return error == 0 ? absl::OkStatus() : OsError(error, "set file flag NOCOW");
 }
 
 absl::Status MakeWritesSynchronous(int file_fd) {
-  int flags = 0;
-  const bool has_flags = ::ioctl(file_fd, FS_IOC_GETFLAGS, &flags) == 0;
-  if (!has_flags && (errno == ENOTTY || errno == EOPNOTSUPP)) return absl::OkStatus();
-  return AddFlag(file_fd, FS_SYNC_FL, "SYNC");
+  const int error = AddFlag(file_fd, FS_SYNC_FL);
+  // A filesystem may have flags (tmpfs since Linux 6.6) and yet not this one.
+  if (error == 0 || error == ENOTTY || error == EOPNOTSUPP) return absl::OkStatus();
+  return OsError(error, "set file flag SYNC");
 }
 
 }  // namespace holdfast::os
