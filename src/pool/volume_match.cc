@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/volume_match.h"
 
+#include <absl/time/clock.h>
+
 #include "core/clock.h"
 
 namespace holdfast::pool {
@@ -43,6 +45,14 @@ VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes ca
       .image_name = "",
       .image_id = "",
   };
+}
+
+absl::Duration AgeOf(const Volume& volume) {
+  absl::Time created;
+  if (!absl::ParseTime(absl::RFC3339_full, volume.created_at, &created, nullptr)) {
+    return -absl::InfiniteDuration();
+  }
+  return absl::Now() - created;
 }
 
 }  // namespace holdfast::pool

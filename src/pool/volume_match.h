@@ -3,6 +3,8 @@
 // for every kind of pool.
 #pragma once
 
+#include <absl/time/time.h>
+
 #include <string>
 
 #include "pool/volume_record.h"
@@ -16,5 +18,9 @@ namespace holdfast::pool {
 // The record of a volume whose making begins: state allocating.
 [[nodiscard]] VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid,
                                      Bytes capacity, std::uint32_t sector_size);
+
+// How long ago the volume was recorded, by this machine's clock and that of the one that did it, to
+// the second: negative if that one was ahead, endlessly so if the time cannot be read.
+[[nodiscard]] absl::Duration AgeOf(const Volume& volume);
 
 }  // namespace holdfast::pool

@@ -84,8 +84,6 @@ absl::Status Cluster::Configure(const CephAccess& access) {
       {"err_to_stderr", "false"},
       {"log_file", ""},
       {"admin_socket", ""},
-      {"ms_async_op_threads", "1"},
-      {"librados_thread_count", "1"},
       // Images are opened for moments and data is never read or written here.
       {"rbd_cache", "false"},
   };

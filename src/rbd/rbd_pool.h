@@ -129,6 +129,8 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] Volume WithPool(Volume volume) const;
 
   // rbd_pool_create.cc
+  absl::StatusOr<JournalEntry> BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
+                                             const std::string& uuid);
   absl::StatusOr<Volume> FillNewVolume(const CephPool& ceph, JournalEntry& entry);
   absl::StatusOr<Volume> TryToFill(const CephPool& ceph, JournalEntry& entry);
   absl::Status MakeOwnImage(const CephPool& ceph, JournalEntry& entry);

@@ -3,8 +3,9 @@
 // with the image's id.
 //
 // What a kill leaves after each step, and who cleans up: a record "allocating", with or without an
-// image. A repeated CreateVolume of the same kind carries on from there, one of another kind undoes
-// it first, Settle undoes it when nobody repeats; until then no call sees the volume.
+// image. A CreateVolume of the same kind that is repeated after kMakingTime carries on from there,
+// one of another kind undoes it first, Settle undoes it when nobody repeats; until then no call
+// sees the volume.
 #include "core/log.h"
 #include "pool/volume_match.h"
 #include "rbd/rbd_pool.h"
@@ -14,9 +15,24 @@ namespace {
 
 constexpr std::uint32_t kSectorSize = 512;  // of krbd's devices
 
+// A record without an image that is younger is taken for one that another controller is just
+// completing. To interfere would do no harm to data, but both would have to begin again.
+constexpr absl::Duration kMakingTime = absl::Seconds(3);
+
 // Codes that leave open what was done; everything else was refused as a whole.
 bool IsUncertain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) || absl::IsInternal(status);
+}
+
+// Another process was faster; the repetition finds what it makes.
+absl::StatusOr<JournalEntry> OrTaken(absl::StatusOr<JournalEntry> begun) {
+  if (!absl::IsAlreadyExists(begun.status())) return begun;
+  return WithCode(begun.status(), absl::StatusCode::kAborted);
+}
+
+absl::Status BeingMade(const std::string& uuid) {
+  return Aborted("volume {} is being made by another process, or was a moment ago; try again",
+                 uuid);
 }
 
 }  // namespace
@@ -31,32 +47,40 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   const std::string uuid = IdOf(spec.name).uuid;
+  auto begun = BeginCreation(*ceph, spec, uuid);
+  if (begun.ok()) return FillNewVolume(*ceph, *begun);
+  if (absl::IsUnavailable(begun.status())) return begun.status();
+  // What is there counts more than why nothing new can be made: a repeated call finds its volume
+  // in a full pool, too.
   auto entry = Journal::Read(*ceph, uuid);
-  if (entry.ok()) {
-    const Volume& present = entry->record.volume;
-    const absl::Status same = pool::RequireSame(present, spec);
-    if (pool::IsUsable(present.state)) {
-      RETURN_IF_ERROR(same);
-      return WithPool(present);
-    }
-    if (present.state == VolumeState::kAllocating && same.ok()) return FillNewVolume(*ceph, *entry);
-    RETURN_IF_ERROR(Entomb(*ceph, *entry));
-    RETURN_IF_ERROR(FinishDeletion(*ceph, *entry));
-  } else if (!absl::IsNotFound(entry.status())) {
-    return entry.status();
+  if (absl::IsNotFound(entry.status())) return OrTaken(std::move(begun)).status();
+  RETURN_IF_ERROR(entry.status());
+  const Volume& present = entry->record.volume;
+  const absl::Status same = pool::RequireSame(present, spec);
+  if (pool::IsUsable(present.state)) {
+    RETURN_IF_ERROR(same);
+    return WithPool(present);
   }
+  if (present.state == VolumeState::kAllocating) {
+    if (absl::AbsDuration(pool::AgeOf(present)) < kMakingTime) return BeingMade(uuid);
+    if (same.ok()) return FillNewVolume(*ceph, *entry);
+  }
+  RETURN_IF_ERROR(Entomb(*ceph, *entry));
+  RETURN_IF_ERROR(FinishDeletion(*ceph, *entry));
+  ASSIGN_OR_RETURN(auto anew, OrTaken(BeginCreation(*ceph, spec, uuid)));
+  return FillNewVolume(*ceph, anew);
+}
+
+// ALREADY_EXISTS if there is a record. That is the question whether there is one, too: to ask
+// first would cost every creation a round trip.
+absl::StatusOr<JournalEntry> RbdPool::BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
+                                                    const std::string& uuid) {
   ASSIGN_OR_RETURN(const Bytes capacity,
                    ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
-  RETURN_IF_ERROR(RequireRoom(*ceph, capacity));
+  RETURN_IF_ERROR(RequireRoom(ceph, capacity));
   pool::VolumeRecord record = pool::NewRecord(spec, uuid, capacity, kSectorSize);
   record.image_name = NewImageName(uuid);
-  entry = Journal::Insert(*ceph, record);
-  // Another process was faster; the repetition finds what it makes.
-  if (absl::IsAlreadyExists(entry.status())) {
-    return WithCode(entry.status(), absl::StatusCode::kAborted);
-  }
-  RETURN_IF_ERROR(entry.status());
-  return FillNewVolume(*ceph, *entry);
+  return Journal::Insert(ceph, record);
 }
 
 absl::StatusOr<Volume> RbdPool::FillNewVolume(const CephPool& ceph, JournalEntry& entry) {

@@ -4,13 +4,12 @@
 // record is still the one that was read, and a creation is given time to be repeated.
 //
 // Never touched: images that no record names, damaged records, and what is open in some client.
-#include <absl/time/clock.h>
-#include <absl/time/time.h>
 #include <fmt/ranges.h>
 
 #include <set>
 
 #include "core/log.h"
+#include "pool/volume_match.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -19,17 +18,13 @@ namespace {
 // A CO repeats a creation every few minutes at least as long as it wants the volume.
 constexpr absl::Duration kCreationPatience = absl::Minutes(30);
 
-bool IsForgotten(const Volume& volume) {
-  absl::Time created;
-  return absl::ParseTime(absl::RFC3339_full, volume.created_at, &created, nullptr) &&
-         absl::Now() - created > kCreationPatience;
-}
-
 std::optional<LeftoverKind> KindOf(const pool::VolumeRecord& record) {
   const Volume& volume = record.volume;
   if (volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
   if (volume.state == VolumeState::kAllocating) {
-    return IsForgotten(volume) ? std::optional(LeftoverKind::kUnfinishedCreation) : std::nullopt;
+    return pool::AgeOf(volume) > kCreationPatience
+               ? std::optional(LeftoverKind::kUnfinishedCreation)
+               : std::nullopt;
   }
   if (record.grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
   return std::nullopt;

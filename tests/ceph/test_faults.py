@@ -16,7 +16,7 @@ import driver_fixtures
 from cluster import until
 from csi_client import refused
 from conftest import CAPS
-from rbd_driver import journal, record, residue
+from rbd_driver import change_record, image_of, journal, record, residue
 
 MIB = driver_module.MIB
 BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
@@ -111,6 +111,25 @@ def test_two_controllers_that_want_the_same_names(driver, new_driver, ceph):
         made = [volume for volumes in threads.map(make_all, wishes) for volume in volumes]
     assert sorted(driver.listed()) == sorted(volume.volume_id for volume in made), "one each"
     assert all(is_whole(ceph, volume.volume_id) for volume in made)
+
+
+@pytest.mark.slice
+def test_what_another_controller_is_making_is_left_to_it(driver, ceph):
+    """Unless it has been at it for longer than it takes."""
+    volume = driver.create("pvc", size=64 * MIB)
+    image = image_of(ceph, volume.volume_id)
+    an_hour_ahead = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    change_record(ceph, driver_module.uuid_of(volume.volume_id), state="allocating", image_id="",
+                  created_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1)))
+    for wish in ("", "-m 1"):
+        with refused("ABORTED", "being made by another process"):
+            driver.create("pvc", size=64 * MIB, mkfsOptions=wish)
+    assert ceph.images() == [image]
+    until_it_works(lambda: driver.create("pvc", size=64 * MIB))
+    assert ceph.images() == [image], "what it had made is taken over"
+    change_record(ceph, driver_module.uuid_of(volume.volume_id), state="allocating", image_id="",
+                  created_at=an_hour_ahead)
+    assert driver.create("pvc", size=64 * MIB) == volume, "no clock makes anybody wait"
 
 
 def test_two_controllers_at_odds(driver, new_driver, ceph):
@@ -230,6 +249,7 @@ def test_a_full_pool(driver, ceph):
               "the quota is not seen", 120)
         with refused("RESOURCE_EXHAUSTED", "full or at its quota|no room"):
             driver.create("pvc-2", size=64 * MIB)
+        assert driver.create("pvc-1", size=64 * MIB) == volume, "what is there needs no room"
         assert driver.listed() == [volume.volume_id]
         driver.delete(volume.volume_id)  # what makes room must work
     finally:
