@@ -262,7 +262,10 @@ void Hub::OnEnd(Session& session, const absl::Status& why) {
     const auto node = nodes_.find(session.node());
     if (node != nodes_.end() && node->second.session.get() == &session) {
       nodes_.erase(node);
-      lost_[session.node()] = std::chrono::steady_clock::now();
+      const auto now = std::chrono::steady_clock::now();
+      // Nodes that come and go for ever, each with another name, are not to fill the memory.
+      std::erase_if(lost_, [&](const auto& lost) { return now - lost.second >= kMourning; });
+      lost_[session.node()] = now;
     }
   }
   LogWarning("the link to {} is over: {}",
