@@ -39,7 +39,7 @@ constexpr std::size_t kLogTail = 2000;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   // The parent may have ended before prctl.
-  if (::getppid() != parent || ::dup2(null, STDIN_FILENO) < 0 ||
+  if (null < 0 || ::getppid() != parent || ::dup2(null, STDIN_FILENO) < 0 ||
       ::dup2(log_fd, STDOUT_FILENO) < 0 || ::dup2(log_fd, STDERR_FILENO) < 0 ||
       ::close_range(STDERR_FILENO + 1, ~0U, 0) != 0) {
     ::_exit(127);

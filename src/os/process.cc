@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array<std::string_view, 4> kDirectories = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
-constexpr std::size_t kMaxOutput = 64 * 1024;
+constexpr std::size_t kMaxOutput = 64UL * 1024;
 constexpr std::size_t kOutputInError = 1024;
 // How long a grandchild may hold the output open after the child itself has ended.
 constexpr std::chrono::milliseconds kGrace{200};
@@ -54,7 +54,7 @@ class OutputTail final {
 
   // Call when the pipe is readable or hung up.
   void ReadSome() {
-    std::array<char, 16 * 1024> buffer;
+    std::array<char, 16UL * 1024> buffer;
     const ssize_t count = ::read(pipe_.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) return;
     if (count <= 0) {
