@@ -12,7 +12,7 @@ from link_files import Authority, free_port
 
 ADMIN_GROUP = "system:masters"
 START_SECONDS = 120
-PROGRAMS = ("kube-apiserver", "kubectl", "csi-provisioner", "csi-resizer")
+PROGRAMS = ("kube-apiserver", "kubectl", "csi-provisioner", "csi-resizer", "csi-attacher")
 
 
 def programs():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real provisioner and resizer, with the chart's flags and no rights but the chart's.
+"""The real provisioner, resizer and attacher, with the chart's flags and no rights but the chart's.
 
 The API server is real; what schedulers and kubelets would write into it, the test writes.
 """
@@ -68,10 +68,12 @@ def objects(release):
 
 
 @pytest.fixture
-def driver(tmp_path):
+def driver(tmp_path, request):
+    """With the flags that a test gives as a parameter."""
     (tmp_path / "pool").mkdir()
     server = serve.Server(os.environ["HOLDFAST_BINARY"], tmp_path,
-                          [f"default=file:{tmp_path}/pool"], NODE)
+                          [f"default=file:{tmp_path}/pool"], NODE,
+                          flags=getattr(request, "param", ()))
     assert server.start() is None
     yield server
     assert server.stop() is None
@@ -186,4 +188,43 @@ def test_the_resizer(release, objects, driver, tmp_path):
         assert grown["spec"]["capacity"] == {"storage": "128Mi"}
         release_volume(objects, volume)
         expect_deletion(objects, volume)
+    objects.delete("pod", pod, NAMESPACE)
+
+
+def attachment_to(objects, volume, node):
+    objects.apply({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+                   "metadata": {"name": f"to-{node}"}, "spec": {
+                       "attacher": DRIVER, "nodeName": node,
+                       "source": {"persistentVolumeName": volume}}})
+
+
+def status_of(objects, node):
+    return next(found for found in objects.list("volumeattachments")
+                if found["spec"]["nodeName"] == node).get("status", {})
+
+
+@pytest.mark.parametrize("driver", [["--attach"]], indirect=True)
+def test_the_attacher(release, objects, driver, tmp_path):
+    release.server.kubectl("delete", "csidriver", DRIVER)
+    values = ["attachRequired=true"]
+    release.upgrade(values)
+    stranger = {**NODE_OBJECTS[1], "metadata": {"name": "n2"}, "spec": {
+        "drivers": [{"name": DRIVER, "nodeID": "n2", "topologyKeys": [TOPOLOGY_KEY]}]}}
+    objects.apply(stranger)
+    rendered, pod = render(*values), make_pod(objects, "controller")
+    with sidecar(release.server, driver, rendered, "controller", "provisioner", pod, tmp_path), \
+            sidecar(release.server, driver, rendered, "controller", "attacher", pod, tmp_path):
+        objects.apply(CLAIM)
+        volume = expect_volume(objects)
+        for node in (NODE, "n2"):
+            attachment_to(objects, volume, node)
+        until(lambda: status_of(objects, NODE).get("attached"), "nothing is attached", SECONDS)
+        until(lambda: "attachError" in status_of(objects, "n2"), "no error is told", SECONDS)
+        assert "there is no node 'n2'" in status_of(objects, "n2")["attachError"]["message"]
+        for node in ("n2", NODE):
+            objects.delete("volumeattachment", f"to-{node}")
+        until(lambda: not objects.list("volumeattachments"), "the attachments do not go", SECONDS)
+        release_volume(objects, volume)
+        expect_deletion(objects, volume)
+    objects.delete("csinode", "n2")
     objects.delete("pod", pod, NAMESPACE)
