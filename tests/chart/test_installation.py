@@ -62,8 +62,11 @@ def test_the_notes_name_what_is_installed(release):
 def test_the_notes_name_the_secrets_of_pools_in_ceph(release):
     release.upgrade(**VALUE_SETS["pools in Ceph"])
     notes = release.server.helm("get", "notes", "holdfast", "--namespace", NAMESPACE).stdout
-    assert "  fast: ceph-controller for client.holdfast-controller, ceph-node for" in notes
+    assert "  fast: userKey in ceph-controller for client.holdfast-controller, in ceph-n" in notes
     assert "modprobe rbd" in notes
+    release.upgrade(**VALUE_SETS["users of pools in Ceph by their classes"])
+    notes = release.server.helm("get", "notes", "holdfast", "--namespace", NAMESPACE).stdout
+    assert "  fast: userID and userKey in those that its StorageClasses name" in notes
 
 
 def test_uninstalling_leaves_nothing_of_the_release(release):
@@ -94,6 +97,23 @@ def test_rights_follow_the_provisioner(release):
     release.upgrade(["provisioning=nodes"])
     assert not may(release.server, controller, "create", "persistentvolumes")
     assert may(release.server, node, "create", "persistentvolumes")
+
+
+def test_rights_follow_the_secrets_of_classes(release):
+    controller, node = "holdfast-controller", "holdfast-node"
+
+    def readable(account, verb="get"):
+        named = [(NAMESPACE, "fast-controller"), (NAMESPACE, "wide"), (NAMESPACE, "other"),
+                 ("default", "wide"), ("default", "fast-node"), ("default", "fast-controller")]
+        return [(where, name) for where, name in named
+                if may(release.server, account, verb, f"secret/{name}", "-n", where)]
+    assert readable(controller) == []
+    release.upgrade(**VALUE_SETS["users of pools in Ceph by their classes"])
+    assert readable(controller) == [(NAMESPACE, "fast-controller"), ("default", "wide")]
+    assert readable(node) == readable(controller, "list") == readable(controller, "update") == []
+    assert not may(release.server, controller, "list", "secrets", "-n", "default")
+    release.upgrade(["storageClasses=null"])
+    assert readable(controller) == []
 
 
 def test_kubectl_installs_the_plain_manifests(server):

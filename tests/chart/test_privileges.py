@@ -69,11 +69,37 @@ def test_the_node_has_a_token_for_the_cluster_only_where_it_provisions(chart):
     assert holders == (["provisioner"] if provisions else [])
 
 
-def test_roles_have_no_wildcards_and_no_secrets(chart):
-    roles = chart.all("ClusterRole") + chart.all("Role")
-    for rule in (rule for role in roles for rule in role["rules"]):
-        assert "*" not in rule["verbs"] + rule.get("resources", []) + rule.get("apiGroups", [])
-        assert "secrets" not in rule.get("resources", [])
+def named_by_classes(chart):
+    """Returns (namespace, name) of the Secrets for the controller's calls."""
+    prefix = "csi.storage.k8s.io/provisioner-secret-"
+    parameters = [made.get("parameters", {}) for made in chart.all("StorageClass")]
+    return {(one[f"{prefix}namespace"], one[f"{prefix}name"])
+            for one in parameters if f"{prefix}name" in one}
+
+
+def test_roles_have_no_wildcards_and_no_secrets_but_those_that_classes_name(chart):
+    readable = set()
+    for role in chart.all("ClusterRole") + chart.all("Role"):
+        for rule in role["rules"]:
+            assert "*" not in rule["verbs"] + rule.get("resources", []) + rule.get("apiGroups", [])
+            if "secrets" in rule.get("resources", []):
+                assert (role["kind"], rule["resources"], rule["verbs"]) == (
+                    "Role", ["secrets"], ["get"])
+                readable |= {(role["metadata"]["namespace"], name)
+                             for name in rule["resourceNames"]}
+    assert readable == named_by_classes(chart)
+
+
+def test_secrets_of_classes_are_for_the_controllers_sidecars_alone():
+    chart = render(text=value_sets.SECRETS)
+    assert named_by_classes(chart) == {("holdfast-system", "fast-controller"), ("default", "wide")}
+    bindings = [binding for binding in chart.all("RoleBinding")
+                if binding["roleRef"]["name"] == "holdfast-secrets"]
+    assert {binding["metadata"]["namespace"] for binding in bindings} == {
+        "holdfast-system", "default"}
+    for binding in bindings:
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "holdfast-controller",
+                                        "namespace": "holdfast-system"}]
 
 
 def test_the_node_has_no_role_unless_it_provisions():

@@ -52,7 +52,8 @@ RBD_REFUSALS = {
     f"{{name: fast, rbd: a/b/c, monitors: [m], {USERS}}}": "/pools/0/rbd",
     f"{{name: fast, rbd: volumes, monitors: [], {USERS}}}": "/pools/0/monitors",
     f"{{name: fast, rbd: volumes, monitors: ['m,conf=/x'], {USERS}}}": "/pools/0/monitors/0",
-    f"{{{RBD} node: {{user: a, secret: b}}}}": "missing property 'controller'",
+    f"{{{RBD} node: {{user: a, secret: b}}}}": "'controller' required, if 'node' exists",
+    f"{{{RBD} controller: {{user: a, secret: b}}}}": "'node' required, if 'controller' exists",
     f"{{{RBD} controller: {{user: a, secret: b}}, node: {{user: a}}}}": "missing property 'secret'",
     f"{{{RBD} controller: {{user: 'a,b', secret: b}}, node: {{user: a, secret: b}}}}":
         "/pools/0/controller/user",
@@ -65,6 +66,18 @@ CLASS_REFUSALS = {
     "{name: fast, volumeBindingMode: Late}": "/storageClasses/0/volumeBindingMode",
     "{name: fast, parameters: {fstype: ext4}}": "'fstype' not allowed",
     "{name: fast, parameters: {provisioning: fat}}": "/storageClasses/0/parameters/provisioning",
+    "{name: fast, secrets: {controller: {name: a}}}": "missing property 'node'",
+    "{name: fast, secrets: {controller: {}, node: {name: b}}}": "missing property 'name'",
+    "{name: fast, secrets: {controller: {name: A}, node: {name: b}}}":
+        "/storageClasses/0/secrets/controller/name",
+    "{name: x, secrets: {controller: {name: a}, node: {name: b, namespace: '${pvc.namespace}'}}}":
+        "/storageClasses/0/secrets/node/namespace",
+    "{name: fast, secrets: {controller: {name: a}, node: {name: b, key: c}}}": "'key' not allowed",
+    "{name: fast, secrets: {controller: {name: a}, node: {name: b}, attacher: {name: c}}}":
+        "'attacher' not allowed",
+    "{name: fast, parameters: {csi.storage.k8s.io/provisioner-secret-name: a}}": "not allowed",
+    "{name: fast, secrets: {controller: {name: a}, node: {name: b}}}":
+        "names secrets, but its pool 'default' is of files",
 }
 
 
@@ -110,6 +123,23 @@ def test_a_class_that_a_pool_in_ceph_cannot_serve(parameters, reason):
     with pytest.raises(Refused, match=f"StorageClass 'wrong'.*{reason}"):
         render(text=f"pools: [{{{RBD} {USERS}}}]\n"
                     f"storageClasses: [{{name: wrong, parameters: {parameters}}}]")
+
+
+SECRETS = "secrets: {controller: {name: a}, node: {name: b}}"
+
+
+@pytest.mark.parametrize("users, more, reason", [
+    ("", "", "names no secrets, and its pool 'fast' has no users"),
+    (USERS, SECRETS, "names secrets, but its pool 'fast' has users of its own"),
+    ("", f"{SECRETS}, volumeBindingMode: WaitForFirstConsumer", "waits for its first consumer")])
+def test_a_class_and_its_pool_that_do_not_agree_who_asks_ceph(users, more, reason):
+    with pytest.raises(Refused, match=f"StorageClass 'wrong'.*{reason}"):
+        render(text=f"pools: [{{{RBD} {users}}}]\nstorageClasses: [{{name: wrong, "
+                    f"parameters: {{pool: fast, provisioning: thin}}, {more}}}]")
+
+
+def test_a_pool_without_users_can_be_for_classes_that_the_chart_does_not_make():
+    assert not render(text=f"pools: [{{{RBD}}}]\nstorageClasses: []").all("StorageClass")
 
 
 def test_nodes_do_not_provision_in_ceph():

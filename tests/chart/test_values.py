@@ -7,7 +7,7 @@ import re
 import yaml
 
 import value_sets
-from rendering import CHART, render
+from rendering import CHART, NAMESPACE, render
 
 
 def mounts(rendered, component, container):
@@ -74,6 +74,41 @@ def test_volumes_that_every_node_reaches_do_not_wait_for_their_pod():
              for made in render(text=value_sets.CEPH).all("StorageClass")}
     assert modes == {"local": "WaitForFirstConsumer", "fast": "Immediate",
                      "late": "WaitForFirstConsumer"}
+
+
+def secrets_of(rendered, name):
+    """Returns {call: (namespace, name)} of a class."""
+    parameters = rendered.one("StorageClass", name).get("parameters", {})
+    return {key.removeprefix("csi.storage.k8s.io/").removesuffix("-secret-name"):
+            (parameters[key.replace("-name", "-namespace")], value)
+            for key, value in parameters.items() if key.endswith("-secret-name")}
+
+
+def test_classes_bring_the_users_of_their_pool():
+    rendered = render(text=value_sets.SECRETS)
+    controller, node = (NAMESPACE, "fast-controller"), ("default", "fast-node")
+    assert secrets_of(rendered, "fast-team") == {
+        "provisioner": controller, "controller-publish": controller,
+        "controller-expand": controller, "node-stage": node, "node-publish": node,
+        "node-expand": node}
+    assert set(secrets_of(rendered, "wide-team").values()) == {("default", "wide")}
+    assert secrets_of(rendered, "local") == {}
+    fast = rendered.one("StorageClass", "fast-team")
+    assert (fast["parameters"]["pool"], fast["volumeBindingMode"]) == ("fast", "Immediate")
+
+
+def test_a_pool_without_users_has_none_in_its_flag_and_its_files():
+    rendered = render(text=value_sets.SECRETS)
+    for component, mode in (("controller", 0o440), ("node", 0o400)):
+        assert pools(rendered, component)[-2:] == [
+            "fast=rbd:kubernetes/team-a,monitors=10.0.0.1:6789,fs=xfs",
+            "wide=rbd:wide,conf=/etc/holdfast/ceph/wide/ceph.conf"]
+        assert "ceph-fast" not in mounts(rendered, component, "holdfast")
+        assert "ceph-fast" not in volumes(rendered, component)
+        assert "ceph-wide" in mounts(rendered, component, "holdfast")
+        assert volumes(rendered, component)["ceph-wide"]["projected"] == {
+            "defaultMode": mode, "sources": [{"configMap": {
+                "name": "ceph", "items": [{"key": "ceph.conf", "path": "ceph.conf"}]}}]}
 
 
 def test_attaching_is_one_value():

@@ -65,6 +65,28 @@ pools:
     node: {user: holdfast-node, secret: ceph-node}
 storageClasses: [{name: fast, parameters: {pool: fast, provisioning: thin}}]
 """
+SECRETS = """
+pools:
+  - {name: default, path: /var/lib/holdfast/pools/default}
+  - {name: fast, rbd: kubernetes/team-a, monitors: [10.0.0.1:6789], fs: xfs}
+  - {name: wide, rbd: wide, configMap: ceph}
+storageClasses:
+  - {name: local}
+  - name: fast-team
+    parameters: {pool: fast, provisioning: thin}
+    secrets:
+      controller: {name: fast-controller}
+      node: {name: fast-node, namespace: default}
+  - name: wide-team
+    parameters: {pool: wide, provisioning: thin}
+    secrets: &elsewhere
+      controller: {name: wide, namespace: default}
+      node: {name: wide, namespace: default}
+  - name: wide-kept
+    reclaimPolicy: Retain
+    parameters: {pool: wide, provisioning: thin}
+    secrets: *elsewhere
+"""
 VALUE_SETS = {
     "defaults": {},
     "provisioning on the nodes": {"values": ["provisioning=nodes"]},
@@ -83,6 +105,7 @@ VALUE_SETS = {
     "pools in Ceph": {"text": CEPH},
     "pools in Ceph alone, no sidecars": {"text": CEPH_ALONE, "values": [
         "node.sidecars=false", "metrics.enabled=true"]},
+    "users of pools in Ceph by their classes": {"text": SECRETS},
     "attaching": {"values": ["attachRequired=true"]},
     "everything off": {"values": ["networkPolicy=false", "storageClasses=null"]},
 }

@@ -8,11 +8,30 @@
 /etc/holdfast/ceph/{{ .name }}
 {{- end }}
 
+{{/* The files of a pool in Ceph, as sources of a volume; none for a pool of files, and for one whose
+users and monitors are told otherwise. Takes the pool and the component: controller or node. */}}
+{{- define "holdfast.ceph.files" -}}
+{{- $component := index . 1 }}
+{{- with index . 0 }}
+{{- with get . $component }}
+- secret:
+    name: {{ .secret | quote }}
+    items: [{key: userKey, path: userKey}]
+{{- end }}
+{{- with .configMap }}
+- configMap:
+    name: {{ . | quote }}
+    items: [{key: ceph.conf, path: ceph.conf}]
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The mounts and the volumes of a component's pools in Ceph. Take the chart's scope and the
-component: controller or node. */}}
+component. */}}
 {{- define "holdfast.ceph.mounts" -}}
+{{- $component := index . 1 }}
 {{- range (index . 0).Values.pools }}
-{{- if .rbd }}
+{{- if include "holdfast.ceph.files" (list . $component) }}
 - {name: ceph-{{ .name }}, mountPath: {{ include "holdfast.ceph.directory" . }}, readOnly: true}
 {{- end }}
 {{- end }}
@@ -20,20 +39,13 @@ component: controller or node. */}}
 
 {{- define "holdfast.ceph.volumes" -}}
 {{- $component := index . 1 }}
-{{- range (index . 0).Values.pools }}
-{{- if .rbd }}
-- name: ceph-{{ .name }}
+{{- range $pool := (index . 0).Values.pools }}
+{{- with include "holdfast.ceph.files" (list $pool $component) | trim }}
+- name: ceph-{{ $pool.name }}
   projected:
     defaultMode: {{ ternary "0400" "0440" (eq $component "node") }}
     sources:
-      - secret:
-          name: {{ get (get . $component) "secret" | quote }}
-          items: [{key: userKey, path: userKey}]
-      {{- with .configMap }}
-      - configMap:
-          name: {{ . | quote }}
-          items: [{key: ceph.conf, path: ceph.conf}]
-      {{- end }}
+      {{- . | nindent 6 }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -42,17 +54,32 @@ component: controller or node. */}}
 {{- define "holdfast.pool" -}}
 {{- $component := index . 1 }}
 {{- with index . 0 -}}
+{{- $pool := . }}
 {{- if .rbd -}}
 {{ .name }}=rbd:{{ .rbd }}
 {{- with .monitors }},monitors={{ join ";" . }}{{ end }}
 {{- if .configMap }},conf={{ include "holdfast.ceph.directory" . }}/ceph.conf{{ end }}
-{{- printf ",user=%s,keyring=%s/userKey" (get (get . $component) "user") (include "holdfast.ceph.directory" .) }}
+{{- with get . $component }}
+{{- printf ",user=%s,keyring=%s/userKey" .user (include "holdfast.ceph.directory" $pool) }}
+{{- end }}
 {{- else -}}
 {{ .name }}=file:{{ .path }}
 {{- end }}
-{{- $pool := . }}
 {{- range $key := list "fs" "dataPool" "reserve" "overcommit" "watermark" }}
 {{- if hasKey $pool $key }},{{ $key }}={{ index $pool $key }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The parameters by which Kubernetes brings a class's Secrets to the calls of each side. Takes the
+chart's scope and the class. */}}
+{{- define "holdfast.class.secrets" -}}
+{{- $here := (index . 0).Release.Namespace }}
+{{- range $side, $calls := dict "controller" (list "provisioner" "controller-publish" "controller-expand") "node" (list "node-stage" "node-publish" "node-expand") }}
+{{- $secret := get (index $ 1).secrets $side }}
+{{- range $calls }}
+csi.storage.k8s.io/{{ . }}-secret-name: {{ $secret.name | quote }}
+csi.storage.k8s.io/{{ . }}-secret-namespace: {{ $secret.namespace | default $here | quote }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -53,6 +53,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if and $pool.rbd (ne (dig "parameters" "provisioning" "thick" .) "thin") }}
 {{- fail (printf "StorageClass '%s' is of the pool '%s' in Ceph, which makes thin volumes only: parameters.provisioning must be thin" .name $pool.name) }}
 {{- end }}
+{{- if and .secrets (not $pool.rbd) }}
+{{- fail (printf "StorageClass '%s' names secrets, but its pool '%s' is of files and needs none" .name $pool.name) }}
+{{- end }}
+{{- if and .secrets $pool.controller }}
+{{- fail (printf "StorageClass '%s' names secrets, but its pool '%s' has users of its own (controller, node), which would be used instead: leave out either" .name $pool.name) }}
+{{- end }}
+{{- if and $pool.rbd (not $pool.controller) (not .secrets) }}
+{{- fail (printf "StorageClass '%s' names no secrets, and its pool '%s' has no users (controller, node): either must say who asks Ceph" .name $pool.name) }}
+{{- end }}
+{{- if and .secrets (eq "WaitForFirstConsumer" (default "" .volumeBindingMode)) }}
+{{- fail (printf "StorageClass '%s' names secrets and waits for its first consumer: the scheduler would wait for the pool's capacity, and the driver for a call with secrets to see it; leave out volumeBindingMode" .name) }}
+{{- end }}
 {{- end }}
 {{- if and (include "holdfast.inCeph" .) (eq .Values.provisioning "nodes") }}
 {{- fail "provisioning is nodes: the volumes of pools in Ceph are made by the controller; set provisioning to controller" }}
