@@ -16,11 +16,14 @@ import session
 import workloads as workloads_module
 from cluster import network
 from cluster.processes import until
-from installation import NAMESPACE, VALUES, Installation, is_ready
+from installation import CONTAINER, NAMESPACE, VALUES, Installation, is_ready
+from workloads import DRIVER
 
 SUITE = pathlib.Path(__file__).resolve().parent
 INSTALLED_SECONDS = 300
 SETTLE_SECONDS = 60
+TEAM = "team"  # a pool in a name space of Ceph, and the namespace of the Secrets of its users
+TEAM_POOL = f"{ceph_cluster.POOL}/{TEAM}"
 CLUSTERS = []  # the one of the session, for the report of a failure
 FIGURES = []  # (what, seconds)
 
@@ -45,6 +48,13 @@ class RbdInstallation(Installation):
     def __init__(self, cluster, values, nodes):
         super().__init__(cluster, values)
         self.nodes = nodes
+        self.attaches = False
+
+    def set_attaching(self, attaches):
+        """As docs/ceph.md has it. No volume may be in use."""
+        self.attaches = attaches
+        self.api.delete("CSIDriver", DRIVER)
+        self.install(attachRequired=str(attaches).lower())
 
     def wait_until_ready(self):
         until(self.is_ready, lambda: "the driver is not ready:\n" + diagnosis.report(self.cluster),
@@ -53,7 +63,21 @@ class RbdInstallation(Installation):
     def is_ready(self):
         pods = self.pods("controller") + self.pods("node")
         return (len(pods) == 1 + len(self.nodes) and all(map(is_ready, pods))
+                and all(("--attach" in driver_flags(pod)) == self.attaches for pod in pods)
                 and all(map(self.is_registered, self.nodes)))
+
+    def delete_node_pod(self, node, seconds):
+        """Deletes the driver's pod of a node and waits until it is gone."""
+        before = self.node_pod(node)["metadata"]
+        self.api.delete("Pod", before["name"], NAMESPACE)
+        until(lambda: before["uid"] not in {found["metadata"]["uid"]
+                                            for found in self.pods("node")},
+              "the driver's pod does not go", seconds)
+
+
+def driver_flags(pod):
+    return next(container["args"] for container in pod["spec"]["containers"]
+                if container["name"] == CONTAINER)
 
 
 @pytest.fixture(scope="session")
@@ -71,8 +95,10 @@ def ceph(cluster):
     daemons = ceph_cluster.CephDaemons(cluster.directory / "ceph", address=network.CONTROL_PLANE)
     try:
         daemons.start()
+        daemons.rbd("namespace", "create", TEAM_POOL)
         for side in ceph_users.SIDES:
             daemons.make_user(f"holdfast-{side}", *ceph_users.caps(side, ceph_cluster.POOL))
+            daemons.make_user(f"{TEAM}-{side}", *ceph_users.caps(side, ceph_cluster.POOL, TEAM))
         yield daemons
     finally:
         daemons.stop()
@@ -92,22 +118,33 @@ def guest(cluster, ceph):  # Ceph first: its start is short, and slow beside the
         node.cut_power()
 
 
+def key_of(ceph, user):
+    return ceph.ceph("auth", "get-key", f"client.{user}", plain=True).strip()
+
+
+def make_secret(cluster, namespace, name, **content):
+    cluster.api.create({"apiVersion": "v1", "kind": "Secret", "stringData": content,
+                        "metadata": {"name": name, "namespace": namespace}})
+
+
 @pytest.fixture(scope="session")
 def installation(cluster, ceph, guest):
-    """By the chart, with a Secret for each side, as docs/ceph.md has it."""
+    """By the chart, with Secrets as docs/ceph.md has them: of the pool, and of the team's class."""
     cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
         "name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}})
+    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM}})
     for side in ceph_users.SIDES:
-        key = ceph.ceph("auth", "get-key", f"client.holdfast-{side}", plain=True).strip()
-        cluster.api.create({"apiVersion": "v1", "kind": "Secret", "stringData": {"userKey": key},
-                            "metadata": {"name": f"ceph-{side}", "namespace": NAMESPACE}})
+        make_secret(cluster, NAMESPACE, f"ceph-{side}", userKey=key_of(ceph, f"holdfast-{side}"))
+        make_secret(cluster, TEAM, f"ceph-{side}", userID=f"{TEAM}-{side}",
+                    userKey=key_of(ceph, f"{TEAM}-{side}"))
     found = cluster.directory / "found.json"
     made = RbdInstallation(cluster, [VALUES, SUITE / "values.yaml", found],
                            [*cluster.nodes, guest.name])
-    found.write_text(json.dumps({"pools": [{
-        "name": "ceph", "rbd": ceph_cluster.POOL, "monitors": [ceph.monitors],
-        **{side: {"user": f"holdfast-{side}", "secret": f"ceph-{side}"}
-           for side in ceph_users.SIDES}}]}))
+    users = {side: {"user": f"holdfast-{side}", "secret": f"ceph-{side}"}
+             for side in ceph_users.SIDES}
+    found.write_text(json.dumps({"pools": [
+        {"name": "ceph", "rbd": ceph_cluster.POOL, "monitors": [ceph.monitors], **users},
+        {"name": TEAM, "rbd": TEAM_POOL, "monitors": [ceph.monitors]}]}))
     with Timed("the chart is installed and registered on both nodes"):
         made.install()
     return made
@@ -128,7 +165,10 @@ def left(cluster, ceph):
     def is_clean():
         found[:] = [f"PersistentVolume left: {volume['metadata']['name']}"
                     for volume in cluster.api.list("PersistentVolume")]
-        found.extend(f"image left: {image}" for image in ceph.images())
+        found.extend(f"VolumeAttachment left: {attachment['metadata']['name']}"
+                     for attachment in cluster.api.list("VolumeAttachment"))
+        found.extend(f"image left: {image}" for pool in (ceph_cluster.POOL, TEAM_POOL)
+                     for image in ceph.images(pool))
         return not found
     try:
         until(is_clean, "", SETTLE_SECONDS)

@@ -6,39 +6,15 @@ import pytest
 from cluster.processes import run, until
 from conftest import Timed
 from expansion import Growth
-from installation import NAMESPACE
-from workloads import DATA, DEVICE, MIB
+from guest_pods import SECONDS, devices_of, pod_of, remove, size_in_pod, write
+from workloads import DATA, MIB
 
 CLASSES = {"ext4": "ceph", "xfs": "ceph-xfs", "block": "ceph"}
 SIZE, GROWN = 512 * MIB, 1024 * MIB
-SECONDS = 300  # everything on the node is emulated
-DEVICES = "/sys/bus/rbd/devices"
 
 
 def claim_of(workloads, kind):
     return workloads.claim(CLASSES[kind], str(SIZE), kind == "block")
-
-
-def pod_of(workloads, guest, kind, claim):
-    block = kind == "block"
-    return workloads.running(workloads.pod(
-        None if block else claim, block_claims=[claim] if block else [], node=guest.name),
-        seconds=SECONDS)
-
-
-def write(workloads, pod, kind):
-    """Returns the command that gives the checksum of what was written, and the checksum."""
-    where = DEVICE if kind == "block" else f"{DATA}/file"
-    workloads.sh(pod, f"dd if=/dev/urandom of={where} bs=1M count=16 conv=notrunc,fsync")
-    command = f"head -c {16 * MIB} {where} | sha256sum"
-    return command, workloads.sh(pod, command)
-
-
-def size_in_pod(workloads, pod, kind):
-    if kind == "block":
-        return int(workloads.sh(pod, f"blockdev --getsize64 {DEVICE}"))
-    blocks, size = workloads.sh(pod, f"stat -f -c '%b %S' {DATA}").split()
-    return int(blocks) * int(size)
 
 
 def sh_that_may_hang(workloads, pod, script):
@@ -48,19 +24,6 @@ def sh_that_may_hang(workloads, pod, script):
         "sh", "-c", script, timeout=SECONDS)
 
 
-def remove(workloads, kind, name):
-    workloads.delete(kind, name)
-    workloads.gone(kind, name, seconds=SECONDS)
-
-
-def devices_of(workloads, guest):
-    """Returns what the node's kernel has mapped."""
-    pod = workloads.running(workloads.pod(node=guest.name), seconds=SECONDS)
-    devices = workloads.sh(pod, f"ls {DEVICES}").split()
-    remove(workloads, "Pod", pod)
-    return devices
-
-
 def identity(workloads, pod):
     found = workloads.api.get("Pod", pod)
     return found["metadata"]["uid"], found["status"]["containerStatuses"][0]["containerID"]
@@ -68,20 +31,21 @@ def identity(workloads, pod):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_volume_grows_under_its_running_pod(workloads, guest, ceph, kind):
+    block = kind == "block"
     with Timed(f"{kind}: the claim is bound, without a pod"):
         claim = claim_of(workloads, kind)
         volume = workloads.bound(claim)
     assert "nodeAffinity" not in volume["spec"]
     [image] = ceph.images()
     with Timed(f"{kind}: its pod runs"):
-        pod = pod_of(workloads, guest, kind, claim)
-    checksum, written = write(workloads, pod, kind)
+        pod = pod_of(workloads, guest, claim, block)
+    checksum, written = write(workloads, pod, block)
     before = identity(workloads, pod)
     with Timed(f"{kind}: image and filesystem grow from 512 MiB to 1 GiB"):
         growth = Growth(workloads, claim, GROWN)
         growth.wait()
-        least = GROWN if kind == "block" else GROWN * 9 // 10
-        until(lambda: size_in_pod(workloads, pod, kind) >= least, "the pod does not see it",
+        least = GROWN if block else GROWN * 9 // 10
+        until(lambda: size_in_pod(workloads, pod, block) >= least, "the pod does not see it",
               SECONDS)
     growth.check_end()
     assert ceph.image_bytes(image) == GROWN
@@ -90,7 +54,7 @@ def test_a_volume_grows_under_its_running_pod(workloads, guest, ceph, kind):
     with Timed(f"{kind}: the pod goes"):
         remove(workloads, "Pod", pod)
     assert devices_of(workloads, guest) == []
-    pod = pod_of(workloads, guest, kind, claim)
+    pod = pod_of(workloads, guest, claim, block)
     assert workloads.sh(pod, checksum) == written
     remove(workloads, "Pod", pod)
     with Timed(f"{kind}: claim, volume and image go"):
@@ -101,13 +65,9 @@ def test_a_volume_grows_under_its_running_pod(workloads, guest, ceph, kind):
 def test_a_volume_outlives_the_drivers_pod(workloads, guest, installation):
     """The kernel's connections are the host's, not those of the pod that made them."""
     claim = claim_of(workloads, "ext4")
-    pod = pod_of(workloads, guest, "ext4", claim)
-    checksum, written = write(workloads, pod, "ext4")
-    before = installation.node_pod(guest.name)["metadata"]
-    workloads.api.delete("Pod", before["name"], NAMESPACE)
-    until(lambda: before["uid"] not in {found["metadata"]["uid"]
-                                        for found in installation.pods("node")},
-          "the driver's pod does not go", SECONDS)
+    pod = pod_of(workloads, guest, claim)
+    checksum, written = write(workloads, pod)
+    installation.delete_node_pod(guest.name, SECONDS)
     sh_that_may_hang(workloads, pod, f"dd if=/dev/urandom of={DATA}/more bs=1M count=4 conv=fsync")
     # Past the pages in memory: it has to come from Ceph.
     sh_that_may_hang(workloads, pod, f"dd if={DATA}/file of=/dev/null bs=1M iflag=direct")

@@ -25,6 +25,7 @@ KINDS = {
     "ServiceAccount": ("api/v1", "serviceaccounts", True),
     "StatefulSet": ("apis/apps/v1", "statefulsets", True),
     "StorageClass": ("apis/storage.k8s.io/v1", "storageclasses", False),
+    "VolumeAttachment": ("apis/storage.k8s.io/v1", "volumeattachments", False),
 }
 REQUEST_SECONDS = 30
 MERGE_PATCH = "application/merge-patch+json"
