@@ -80,11 +80,14 @@ absl::StatusOr<pid_t> StartChild(const std::string& program, const std::vector<s
   volatile int failure = 0;  // written by the child
   const auto claims = HoldBackClaims();
   const SignalBlock block;
+  // Nothing but system calls in the child, which vfork(2) allows on Linux; signals are blocked.
+  // NOLINTBEGIN(*-unsafe-functions, *.vfork, *.Vfork)
   const pid_t child = ::vfork();
   if (child == 0) {
     failure = BecomeProgram(plan);
     ::_exit(kCannotRun);
   }
+  // NOLINTEND(*-unsafe-functions, *.vfork, *.Vfork)
   if (child < 0) failure = errno;
   if (failure == 0) return child;
   if (child > 0) ::waitpid(child, nullptr, 0);
