@@ -77,6 +77,10 @@ absl::Status Cluster::Configure(const CephAccess& access) {
   const std::pair<const char*, std::string> settings[] = {
       {"key", key},
       {"keyring", "/dev/null"},  // not the host's, if it has one
+      // A request without an answer for this long makes librados ask for the map of the object
+      // stores. It looks every 5 s; a request that is given up before never asks, and a client that
+      // only knows where a store was before a crash would look for it there for ever.
+      {"objecter_timeout", std::to_string(kStepTime.count() / 4)},
       {"rados_osd_op_timeout", seconds},
       {"rados_mon_op_timeout", seconds},
       {"client_mount_timeout", seconds},
