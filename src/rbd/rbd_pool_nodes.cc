@@ -119,8 +119,10 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& e
         return holder.client_address.empty() && holder.node != wanted.node;
       });
       if (announced != leaving.holders.end()) return InUse(id.uuid, *announced);
-      return FailedPrecondition("image '{}' is open in clients {}, which are no node's of Holdfast",
-                                entry.record.image_name, fmt::join(strangers, ", "));
+      return FailedPrecondition(
+          "image '{}' is open in clients {}, which no node of Holdfast is recorded to "
+          "have; one that is gone, as after a reboot, is forgotten in half a minute: try again",
+          entry.record.image_name, fmt::join(strangers, ", "));
     }
     std::this_thread::sleep_for(kOpenerInterval);
     ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));  // a stranger may have become a node by now
