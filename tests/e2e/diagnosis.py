@@ -5,7 +5,9 @@ from cluster.api import ApiError
 from installation import NAMESPACE
 
 LOG_LINES = 60
-OBJECTS = "persistentvolumeclaims,persistentvolumes,pods,csistoragecapacities"
+NOT_TO_BE_HAD = (OSError, RuntimeError, ApiError)
+OBJECTS = ("persistentvolumeclaims,persistentvolumes,volumeattachments,pods,"
+           "csistoragecapacities")
 
 
 def report(cluster):
@@ -18,7 +20,12 @@ def report(cluster):
 
 
 def logs(api):
-    for pod in api.list("Pod", NAMESPACE):
+    try:
+        pods = api.list("Pod", NAMESPACE)
+    except NOT_TO_BE_HAD as error:  # a failure of the last teardown is told when all has ended
+        yield f"----- logs\n(not to be had: {error})"
+        return
+    for pod in pods:
         name = pod["metadata"]["name"]
         for container in pod["spec"]["containers"]:
             yield section(f"log of {name}, {container['name']}", lambda: api.logs(
@@ -28,7 +35,7 @@ def logs(api):
 def section(title, text):
     try:
         return f"----- {title}\n{text()}"
-    except (OSError, RuntimeError, ApiError) as error:
+    except NOT_TO_BE_HAD as error:
         return f"----- {title}\n(not to be had: {error})"
 
 
