@@ -5,12 +5,14 @@ import pytest
 
 from cluster.processes import until
 from conftest import Timed
-from guest_pods import SECONDS, devices_of, pod_of, remove, write
+from guest_pods import DEVICES, SECONDS, devices_of, pod_of, remove, write
 from installation import NAMESPACE
 from workloads import DRIVER, MIB
 
 SIZE = 512 * MIB
 STRANGER = "made-up"
+OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown",
+                  "effect": "NoExecute"}
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +40,21 @@ def attachments(workloads, volume):
             if found["spec"]["source"].get("persistentVolumeName") == name}
 
 
-def attach_by_hand(workloads, volume, node):
-    """Asks for what Kubernetes' own controller would not ask for; returns the error."""
-    name = f"by-hand-{node}"
+def by_hand(node):
+    return f"by-hand-{node}"
+
+
+def attach(workloads, volume, node):
+    """Asks for what Kubernetes' own controller would not ask for; it has no such pod."""
     workloads.create("VolumeAttachment", {
         "attacher": DRIVER, "nodeName": node,
-        "source": {"persistentVolumeName": volume["metadata"]["name"]}}, name,
+        "source": {"persistentVolumeName": volume["metadata"]["name"]}}, by_hand(node),
         version="storage.k8s.io/v1")
+
+
+def refusal_of(workloads, volume, node):
+    name = by_hand(node)
+    attach(workloads, volume, node)
     error = until(lambda: workloads.api.get("VolumeAttachment", name).get("status", {}).get(
         "attachError"), f"no error of the attachment to {node}", SECONDS)
     assert workloads.api.get("VolumeAttachment", name)["status"]["attached"] is False
@@ -70,9 +80,9 @@ def test_a_volume_is_attached_to_one_node(workloads, guest, installation, attach
     assert attachment["status"]["attached"] is True
     checksum, written = write(workloads, pod)
     [other] = installation.cluster.nodes
-    refusal = attach_by_hand(workloads, volume, other)
+    refusal = refusal_of(workloads, volume, other)
     assert "FailedPrecondition" in refusal and f"published to node '{guest.name}'" in refusal
-    refusal = attach_by_hand(workloads, volume, stranger)
+    refusal = refusal_of(workloads, volume, stranger)
     assert "NotFound" in refusal and f"no node '{stranger}'" in refusal
     assert list(attachments(workloads, volume)) == [guest.name]
     assert workloads.sh(pod, checksum) == written
@@ -84,3 +94,54 @@ def test_a_volume_is_attached_to_one_node(workloads, guest, installation, attach
     remove(workloads, "PersistentVolumeClaim", claim)
     workloads.gone("PersistentVolume", volume["metadata"]["name"], seconds=SECONDS)
     check_attacher_log(workloads.api, installation)
+
+
+def taints(workloads, node):
+    return [taint for taint in workloads.api.get("Node", node)["spec"].get("taints", [])
+            if taint["key"] != OUT_OF_SERVICE["key"]]
+
+
+@pytest.fixture
+def hanging(workloads, guest):
+    """Lets the node stand still and the cluster give it up; afterwards it is back, in any case."""
+    def hang():
+        guest.machine.pause()
+        until(lambda: not guest.is_ready(), "the node is not missed", SECONDS)
+        workloads.api.patch("Node", guest.name, {"spec": {"taints": [
+            *taints(workloads, guest.name), OUT_OF_SERVICE]}})
+
+    def come_back():
+        guest.machine.resume()
+        guest.wait_until_ready()
+        workloads.api.patch("Node", guest.name, {"spec": {"taints": taints(
+            workloads, guest.name)}})
+    yield hang, come_back
+    come_back()
+
+
+def test_a_node_that_hangs_is_given_up(workloads, guest, ceph, installation, attaching, hanging):
+    """Whoever has the volume next has it alone: the client of the lost node was fenced before."""
+    hang, come_back = hanging
+    claim = workloads.claim("ceph", str(SIZE))
+    volume = workloads.bound(claim)
+    pod = pod_of(workloads, guest, claim)
+    write(workloads, pod)
+    [image] = ceph.images()
+    [client] = ceph.watchers(image)
+    with Timed("a node hangs, is out of service, and its volume is detached"):
+        hang()
+        workloads.gone("Pod", pod, seconds=SECONDS)
+        until(lambda: not attachments(workloads, volume), "the attachment does not go", SECONDS)
+    assert client in ceph.ceph("osd", "blocklist", "ls")
+    [other] = installation.cluster.nodes
+    attach(workloads, volume, other)
+    until(lambda: attachments(workloads, volume)[other].get("status", {}).get("attached"),
+          "the next node does not get it", SECONDS)
+    come_back()
+    with Timed("the node that is back gives up its device"):
+        pod = workloads.running(workloads.pod(node=guest.name), seconds=SECONDS)
+        until(lambda: not workloads.sh(pod, f"ls {DEVICES}"), "it is not unmapped", SECONDS, 1)
+    remove(workloads, "Pod", pod)
+    assert list(attachments(workloads, volume)) == [other]
+    remove(workloads, "VolumeAttachment", by_hand(other))
+    installation.wait_until_ready()

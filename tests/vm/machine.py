@@ -7,6 +7,7 @@ messages can therefore never tear a line that the result depends on.
 
 import queue
 import shlex
+import signal
 import subprocess
 import threading
 import time
@@ -64,6 +65,13 @@ class Machine:
             if line is None:
                 return
             yield line
+
+    def pause(self):
+        """The guest stands still, as a machine that hangs, until resume()."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self._process.send_signal(signal.SIGCONT)
 
     def cut_power(self):
         """Kills the guest at once: what it had not flushed to its disk is lost, as in a power cut.
