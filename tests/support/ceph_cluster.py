@@ -21,8 +21,6 @@ POOL = "rbd"
 UP_SECONDS = 120
 STORE_BYTES = 2 << 30
 BLOCK_BYTES = 1 << 30  # of a store on disk
-# After a power cut a store waits until its lease, four fifths of this, has ended.
-GRACE_SECONDS = {"memstore": 3600, "bluestore": 60}
 CONFIGURATION = """[global]
 fsid = {fsid}
 mon_host = [v2:{address}:{v2},v1:{address}:{v1}]
@@ -50,7 +48,7 @@ mon_data_avail_warn = 2
 mon_warn_on_pool_no_redundancy = false
 # A read lease is part of this. A lone store that stood still for longer than its lease would never
 # serve again ("laggy"): it has no peer with which to renew it.
-osd_heartbeat_grace = {grace}
+osd_heartbeat_grace = 3600
 # A dead client's watch ends sooner than in the half minute of the default.
 osd_client_watch_timeout = {watch_timeout}
 [mon.a]
@@ -204,7 +202,7 @@ class CephDaemons(Ceph):
         self.addresses = f"[v2:{address}:{v2_port},v1:{address}:{v1_port}]"
         self.configuration.write_text(CONFIGURATION.format(
             fsid=self.fsid, address=address, v1=v1_port, v2=v2_port, directory=self.directory,
-            grace=GRACE_SECONDS[store], store=store, store_bytes=STORE_BYTES,
+            store=store, store_bytes=STORE_BYTES,
             block_bytes=BLOCK_BYTES, watch_timeout=watch_timeout))
         self.processes = {}
 

@@ -98,6 +98,8 @@ def run_to_end(name, boots, phases, ledger, told):
     with guest:
         for line in guest.lines():
             verdict.take(line, marker)
+            if verdict.status is not None:
+                break  # what it does then may never end
             if line.startswith(LEDGER):
                 told(json.loads(line.removeprefix(LEDGER)))
     return None if verdict.status == "0" else verdict.problem
@@ -131,6 +133,8 @@ def run_to_power_cut(name, boots, phases, ledger, moment, told):
     with guest:
         for line in guest.lines():
             verdict.take(line, marker)
+            if verdict.status is not None:
+                break
             if not line.startswith(LEDGER):
                 continue
             text = line.removeprefix(LEDGER)

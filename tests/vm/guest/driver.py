@@ -24,7 +24,7 @@ class Volume:
     """A volume as the caller asks for it; `id` and `size` are what the driver answered."""
     name: str
     size: int
-    fs: str = "ext4"
+    fs: str = "ext4"  # empty: raw block
     provisioning: str = "thick"
     id: str = ""
     mode: str = "SINGLE_NODE_WRITER"
@@ -39,6 +39,9 @@ class Volume:
 
     @property
     def capability(self):
+        if not self.fs:
+            return csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume(),
+                                        access_mode=self.access_mode)
         return csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type=self.fs),
                                     access_mode=self.access_mode)
 

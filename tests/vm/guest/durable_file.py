@@ -22,6 +22,23 @@ def write(path, chunks=1, durable=True):
     return digest.hexdigest()
 
 
+def overwrite(path, chunk):
+    """Writes and flushes one MiB of a device, at so many; returns the SHA-256."""
+    data = os.urandom(CHUNK)
+    with path.open("r+b", buffering=0) as device:
+        device.seek(chunk * CHUNK)
+        written = device.write(data)
+        assert written == CHUNK, f"{written} bytes written"
+        os.fsync(device.fileno())
+    return hashlib.sha256(data).hexdigest()
+
+
+def chunk_checksum(path, chunk):
+    with path.open("rb") as device:
+        device.seek(chunk * CHUNK)
+        return hashlib.sha256(device.read(CHUNK)).hexdigest()
+
+
 def flush_directory(path):
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

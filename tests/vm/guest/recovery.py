@@ -2,7 +2,6 @@
 
 import grpc
 
-import durable_file
 import kernel_log
 import ledger
 import leftovers
@@ -19,27 +18,39 @@ def check(run_dir):
     The power may be cut here, too: each of its steps is told to the ledger.
     """
     driver, promised = recover(run_dir, ledger.read(run_dir))
+    end_lives(driver, promised)
+    leftovers.Baseline(POOL, *promised.baseline).assert_restored()
+    driver.stop()
+
+
+def end_lives(driver, promised):
     for promise in list(promised.volumes.values()):
         assert_kept(driver, promised, promise)
         if promise.volume.name in promised.volumes:
             assert_can_grow(driver, promise)
+            driver.unpublish(promise.volume)
             workload.unstage(driver, promise.volume)
             promise.volume.staging_path.rmdir()  # as kubelet does: nothing may be left in it
             workload.delete(driver, promise.volume)
             driver.delete(promise.volume.id)
     assert not driver.list(), f"volumes left after deleting all: {driver.list()}"
-    leftovers.Baseline(POOL, *promised.baseline).assert_restored()
-    driver.stop()
 
 
 def recover(run_dir, told):
-    """Starts the driver and asks again for what was not answered, as its callers would.
-
-    Returns the driver and what is promised now; nothing of it is pending any more.
-    """
+    """Starts the driver; returns it and what is promised now."""
     assert told.entries, "nothing was acknowledged before the power cut"
     ledger.begin("recover", "")
     driver = Driver(run_dir)
+    promised = settle(driver, told)
+    ledger.ack("recover", "")
+    return driver, promised
+
+
+def settle(driver, told):
+    """Asks again for what was not answered, as its callers would.
+
+    Returns what is promised now; nothing of it is pending any more.
+    """
     promised = promises.replay(told.entries)
     assert_listed(driver, promised)
     for promise in list(promised.volumes.values()):
@@ -47,8 +58,7 @@ def recover(run_dir, told):
             repeat(driver, promised, promise)
     known = {promise.volume.id for promise in promised.volumes.values()}
     assert driver.list().keys() == known, f"listed {driver.list()}, known {known}"
-    ledger.ack("recover", "")
-    return driver, promised
+    return promised
 
 
 def assert_listed(driver, promised):
@@ -94,6 +104,8 @@ def assert_kept(driver, promised, promise):
         return
     assert promise.filesystem_uuid in ("", uuid), f"{volume.name} has another filesystem: {uuid}"
     promise.filesystem_uuid, promise.growing = uuid, False
+    if not volume.fs:
+        workload.publish(driver, volume)
     assert_files(promise)
 
 
@@ -112,15 +124,15 @@ def give_up(driver, promised, promise):
 
 def assert_files(promise):
     for name, checksum in promise.files.items():
-        found = durable_file.checksum(promise.volume.staging_path / name)
+        found = workload.checksum(promise.volume, name)
         assert found == checksum, f"{name} on {promise.volume.name} differs"
 
 
 def assert_can_grow(driver, promise):
     volume = promise.volume
-    before = leftovers.filesystem_size(volume.staging_path)
+    before = workload.capacity(volume)
     workload.expand(driver, volume, volume.size + GROWTH)
     workload.expand_filesystem(driver, volume)
-    grown = leftovers.filesystem_size(volume.staging_path) - before
+    grown = workload.capacity(volume) - before
     assert grown > 0.8 * GROWTH, f"{volume.name} grew by {grown} instead of {GROWTH}"
     assert_files(promise)

@@ -1,6 +1,7 @@
 """The acknowledged steps that power-cut scenarios are made of: begin line, call, ack line."""
 
 import dataclasses
+import os
 
 import durable_file
 import ledger
@@ -34,7 +35,7 @@ def stage(driver, volume):
     """Returns the UUID of the filesystem."""
     ledger.begin("stage", volume.name)
     driver.stage(volume)
-    uuid = leftovers.filesystem_uuid(volume.staging_path, volume.fs)
+    uuid = leftovers.filesystem_uuid(volume.staging_path, volume.fs) if volume.fs else ""
     ledger.ack("stage", volume.name, filesystem_uuid=uuid)
     return uuid
 
@@ -65,6 +66,27 @@ def write(volume, file):
     checksum = durable_file.write(path)
     durable_file.flush_directory(volume.staging_path)
     ledger.ack("write", volume.name, file=file, checksum=checksum)
+
+
+def overwrite(volume, chunk):
+    """Writes one MiB of raw block that is published; in the ledger its number is a file."""
+    ledger.begin("write", volume.name, file=str(chunk))
+    checksum = durable_file.overwrite(volume.target_path, chunk)
+    ledger.ack("write", volume.name, file=str(chunk), checksum=checksum)
+
+
+def checksum(volume, file):
+    if volume.fs:
+        return durable_file.checksum(volume.staging_path / file)
+    return durable_file.chunk_checksum(volume.target_path, int(file))
+
+
+def capacity(volume):
+    """Of the filesystem, or of raw block that is published."""
+    if volume.fs:
+        return leftovers.filesystem_size(volume.staging_path)
+    with volume.target_path.open("rb") as device:
+        return device.seek(0, os.SEEK_END)
 
 
 def expand(driver, volume, size):

@@ -41,3 +41,4 @@ def run_steps(run_dir, steps):
         assert not driver.list(), f"{step.__name__} left volumes"
         print(f"rbd: {step.__name__} {time.monotonic() - began:.0f} s", flush=True)
     driver.stop()
+    ceph.stop()

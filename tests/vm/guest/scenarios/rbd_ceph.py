@@ -1,14 +1,14 @@
 """A Ceph in the guest, drivers on it, and what the cluster and the kernel show of their volumes."""
 
-import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import time
 
 import grpc
-from driver import Driver, Volume, csi
+from driver import Driver
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "support"))
 import ceph_cluster  # noqa: E402
@@ -21,32 +21,34 @@ CONFINED = ("env", "HOLDFAST_SECCOMP=node-rbd", "HOLDFAST_CONFINED=/usr/bin/env"
             str(pathlib.Path(__file__).resolve().parents[3] / "hostile/confined"))
 
 
-@dataclasses.dataclass
-class BlockVolume(Volume):
-    @property
-    def capability(self):
-        return csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume(),
-                                    access_mode=self.access_mode)
-
-
 def wake_ceph(seed):
     # Of a store on disk most is holes.
     subprocess.run(["cp", "-a", "--sparse=always", seed, CEPH], check=True)
     configuration = CEPH / "ceph.conf"
     there = str(seed).removeprefix("/run/host")  # as the host calls it
     configuration.write_text(configuration.read_text().replace(there, str(CEPH)))
-    return start_ceph()
+    os.sync()  # before somebody cuts the power
+    return GuestCeph()
 
 
-def start_ceph():
+class GuestCeph(ceph_cluster.Ceph):
     """The one that is on the data disk, also after a power cut."""
-    configuration = CEPH / "ceph.conf"
-    for daemon in ("mon.a", "osd.0"):
-        log = open(CEPH / "log" / f"{daemon}.out", "ab")
-        subprocess.Popen(ceph_cluster.daemon_command(daemon, configuration),
-                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    subprocess.run(["modprobe", "rbd"], check=True)
-    return ceph_cluster.Ceph(CEPH)
+
+    def __init__(self):
+        super().__init__(CEPH)
+        self._daemons = [self._start(daemon) for daemon in ("mon.a", "osd.0")]
+        subprocess.run(["modprobe", "rbd"], check=True)
+
+    def _start(self, daemon):
+        with open(CEPH / "log" / f"{daemon}.out", "ab") as log:
+            return subprocess.Popen(ceph_cluster.daemon_command(daemon, self.configuration),
+                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def stop(self):
+        """Until then they keep the data disk busy."""
+        for daemon in self._daemons:
+            daemon.kill()
+            daemon.wait()
 
 
 def driver_on(run_dir, pool, node_id="vm", within=()):

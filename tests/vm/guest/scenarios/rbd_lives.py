@@ -7,8 +7,8 @@ import threading
 import durable_file
 import leftovers
 from driver import MIB, Volume
-from scenarios.rbd_ceph import (CEPH, DEVICES, BlockVolume, answers, driver_on, gone, holder,
-                                ignore_errors, keys, made, mapped, recorded, refused, until)
+from scenarios.rbd_ceph import (CEPH, DEVICES, answers, driver_on, gone, holder, ignore_errors,
+                                keys, made, mapped, recorded, refused, until)
 
 MKFS = pathlib.Path("/sbin/mkfs.ext4")
 STATE = pathlib.Path("/data/state-vm")
@@ -89,7 +89,7 @@ def a_restart_under_writes(driver, run_dir, pool, ceph):
 
 
 def raw_block(driver, run_dir, pool, ceph):
-    volume = made(driver, BlockVolume("block", 32 * MIB, provisioning="thin"))
+    volume = made(driver, Volume("block", 32 * MIB, fs="", provisioning="thin"))
     with open(volume.target_path, "r+b", buffering=0) as device:
         device.write(b"holdfast" * 512)
     size = driver.expand(volume, 48 * MIB)

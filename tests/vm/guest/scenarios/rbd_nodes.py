@@ -14,8 +14,8 @@ import threading
 import durable_file
 import kernel_log
 from driver import MIB, Volume
-from scenarios.rbd_ceph import (LIMIT_S, BlockVolume, answers, driver_on, gone, holder, holders,
-                                ignore_errors, made, mapped, refused, until, works)
+from scenarios.rbd_ceph import (LIMIT_S, answers, driver_on, gone, holder, holders, ignore_errors,
+                                made, mapped, refused, until, works)
 
 
 # A machine of its own for a driver: what the others mount and map can be hidden from it.
@@ -104,7 +104,7 @@ def have_it(nodes, volumes):
 
 def writers_of_raw_block(driver, run_dir, pool, ceph):
     """Each sees what the other wrote, and the volume grow."""
-    volume = BlockVolume("many", 32 * MIB, provisioning="thin", mode="MULTI_NODE_MULTI_WRITER")
+    volume = Volume("many", 32 * MIB, fs="", provisioning="thin", mode="MULTI_NODE_MULTI_WRITER")
     driver.create(volume)
     driver.stop()
     names = ("first", "second")

@@ -1,88 +1,101 @@
-"""The power is cut while volumes are written, and the Ceph in the same guest goes with it.
+"""The power is cut under volumes of a Ceph in the same guest, which goes with them.
 
-After the next boot what was synced is there, and what this node is recorded to have is no obstacle.
+Each boot recovers what the boots before acknowledged and goes on with the same volumes.
 """
 
-import json
-import os
-import pathlib
+import itertools
 
-import durable_file
-from driver import MIB, Volume
-from scenarios.rbd_ceph import (CEPH, BlockVolume, await_cluster, driver_on, gone, holder, keys,
-                                made, mapped, start_ceph, wake_ceph)
+import grpc
+import kernel_log
+import ledger
+import recovery
+import workload
+from driver import MIB, Driver, Volume
+from promises import Promises
+from scenarios.rbd_ceph import (CEPH, CONFINED, DEVICES, LIMIT_S, GuestCeph, await_cluster, holder,
+                                keys, mapped, until, wake_ceph)
 
-MOST_FILES = 200
-BLOCK = 4096
-
-
-def files_volume():
-    return Volume("cut-files", 256 * MIB, provisioning="thin")
-
-
-def block_volume():
-    return BlockVolume("cut-block", 32 * MIB, provisioning="thin")
-
-
-def driver_of(run_dir, ceph):
-    driver = driver_on(run_dir, f"ceph=rbd:rbd,monitors={ceph.monitors},user=holdfast,"
-                                f"keyring={CEPH}/holdfast.keyring")
-    await_cluster(driver)
-    return driver
+STEP = 64 * MIB
+CHUNKS = 16
+RAW = Volume("raw", 32 * MIB, fs="", provisioning="thin")
 
 
 def work(run_dir):
-    """Writes until the power is cut; each line tells of what is synced."""
-    ceph = wake_ceph(run_dir / "ceph")
-    driver = driver_of(run_dir, ceph)
-    files, block = made(driver, files_volume()), made(driver, block_volume())
-    tell(files=files.id, block=block.id, client=holder(ceph, files)["client_address"])
-    for number in range(MOST_FILES):
-        name = f"file-{number}"
-        checksum = durable_file.write(files.target_path / name, chunks=1)
-        write_block(block.target_path, number)
-        tell(name=name, checksum=checksum, number=number)
-    raise AssertionError("the power was not cut")
-
-
-def tell(**facts):
-    print(f"SYNCED {json.dumps(facts)}", flush=True)
-
-
-def pattern(number):
-    return bytes([number % 251 + 1]) * BLOCK
-
-
-def write_block(path, number):
-    with open(path, "r+b", buffering=0) as device:
-        device.seek(number * BLOCK)
-        device.write(pattern(number))
-        os.fsync(device.fileno())
+    """Volumes live their lives until the power is cut."""
+    told = ledger.read(run_dir)
+    if told.entries:
+        _, driver, promised = recovered(run_dir, told)
+        raw = promised.volumes[RAW.name].volume
+    else:
+        driver, promised, raw = driver_of(run_dir, wake_ceph(run_dir / "ceph")), Promises([]), RAW
+        ledger.ack("start", "", **promised.facts())
+        workload.create(driver, raw)
+        workload.stage(driver, raw)
+        workload.publish(driver, raw)
+    before = None
+    for number in itertools.count():
+        volume = Volume(f"ext4-{promised.boot}-{number}", 128 * MIB, provisioning="thin")
+        workload.create(driver, volume)
+        workload.stage(driver, volume)
+        workload.write(volume, "first")
+        workload.overwrite(raw, number % CHUNKS)
+        workload.expand(driver, volume, volume.size + STEP)
+        workload.expand_filesystem(driver, volume)
+        workload.write(volume, "directory/second")
+        if before:  # one of each boot stays
+            workload.unstage(driver, before)
+            workload.delete(driver, before)
+        before = volume
 
 
 def check(run_dir):
-    told = [json.loads(line) for line in
-            pathlib.Path(run_dir / "synced").read_text(encoding="utf-8").splitlines()]
-    ceph = start_ceph()
-    driver = driver_of(run_dir, ceph)
-    files, block = files_volume(), block_volume()
-    files.id, block.id = told[0]["files"], told[0]["block"]
-    for volume in (files, block):
-        driver.stage(volume)
-        driver.publish(volume)
-    now = holder(ceph, files)
-    assert now["node"] == "vm" and now["client_address"] != told[0]["client"], now
-    for one in told[1:]:
-        assert durable_file.checksum(files.target_path / one["name"]) == one["checksum"], one
-    with open(block.target_path, "rb", buffering=0) as device:
-        for one in told[1:]:
-            device.seek(one["number"] * BLOCK)
-            assert device.read(BLOCK) == pattern(one["number"]), one
-    durable_file.write(files.target_path / "after", chunks=1)
-    driver.expand_filesystem(files, driver.expand(files, 320 * MIB))
-    for volume in (files, block):
-        gone(driver, volume)
-    assert not mapped() and not driver.list()
-    assert not keys(ceph, files) and not keys(ceph, block)
-    print(f"rbd: {len(told) - 1} files and blocks outlived the power cut", flush=True)
+    ceph, driver, promised = recovered(run_dir, ledger.read(run_dir))
+    recovery.end_lives(driver, promised)
+    for promise in promised.volumes.values():
+        assert not keys(ceph, promise.volume)
+    assert not mapped() and not ceph.images()
     driver.stop()
+    ceph.stop()
+
+
+def recovered(run_dir, told):
+    """Everything acknowledged is there; this node's claims of before the cut are no obstacle."""
+    ceph = GuestCeph()
+    driver = driver_of(run_dir, ceph)
+    promised = recovery.settle(driver, told)
+    for promise in list(promised.volumes.values()):
+        recovery.assert_kept(driver, promised, promise)
+        claim = holder(ceph, promise.volume)
+        assert claim["node"] == "vm" and claim["client_address"] in client_addresses(), claim
+    kernel_log.assert_content()
+    files = sum(len(promise.files) for promise in promised.volumes.values())
+    ledger.ack("start", "", **promised.facts(), verified=[len(promised.volumes), files])
+    return ceph, driver, promised
+
+
+def client_addresses():
+    return [(DEVICES / index / "client_addr").read_text().strip() for index in mapped()]
+
+
+class PatientDriver(Driver):
+    """Repeats a staging, as kubelet does, until the cluster has forgotten the client of before."""
+
+    def stage(self, volume):
+        until(lambda: self._stages(volume), f"the client of before keeps {volume.name}")
+
+    def _stages(self, volume):
+        try:
+            super().stage(volume)
+            return True
+        except grpc.RpcError as error:
+            if "no node of Holdfast is recorded to have" not in error.details():
+                raise
+            return False
+
+
+def driver_of(run_dir, ceph):
+    pool = (f"ceph=rbd:rbd,monitors={ceph.monitors},user=holdfast,"
+            f"keyring={CEPH}/holdfast.keyring")
+    driver = PatientDriver(run_dir, LIMIT_S, pool=pool, within=CONFINED)
+    await_cluster(driver)
+    return driver
