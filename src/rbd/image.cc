@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/volume_id.h"
+#include "rbd/omap.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -186,11 +187,28 @@ absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size
       .status;
 }
 
+namespace {
+
+// librbd says of an image that it cannot move to the trash, too, that there is none (16.2).
+absl::Status RequireGone(const CephPool& pool, const std::string& name) {
+  ASSIGN_OR_RETURN(const auto facts, InspectImage(pool, name));
+  if (!facts) return absl::OkStatus();
+  return Unavailable(
+      "image '{}' could not be removed; if the Ceph pool is full, make room or raise its quota",
+      name);
+}
+
+}  // namespace
+
+absl::Status MakeTrash(const CephPool& pool) {
+  return ChangeOmap(pool, "rbd_trash", {}, "make the list of images that are being removed").status;
+}
+
 absl::Status RemoveImage(const CephPool& pool, const std::string& name) {
   const CallResult removed = pool.Try(fmt::format("remove image '{}'", name), [&] {
     return pool.library().rbd_remove(pool.io(), name.c_str());
   });
-  if (removed.error == ENOENT) return absl::OkStatus();
+  if (removed.error == ENOENT) return RequireGone(pool, name);
   if (removed.error == EBUSY || removed.error == EROFS) {
     return Unavailable("{}: a client has it open", MessageOf(removed.status));
   }

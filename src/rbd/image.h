@@ -53,9 +53,12 @@ inline constexpr char kImagePrefix[] = "holdfast-";
 // Grows it to `size` bytes; a larger one stays as it is. FAILED_PRECONDITION if there is none.
 [[nodiscard]] absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size);
 
+// Makes what librbd notes images in before it removes them. It would do so itself with the first
+// removal, but cannot in a pool that is full by then.
+[[nodiscard]] absl::Status MakeTrash(const CephPool& pool);
+
 // Removes it. OK if there is none; UNAVAILABLE while a client has it open, and when it may be half
-// removed. Not bounded in time: see
-// rbd/image_removals.h.
+// removed. Not bounded in time: see rbd/image_removals.h.
 [[nodiscard]] absl::Status RemoveImage(const CephPool& pool, const std::string& name);
 
 // The names of all images of the pool and name space, whoever made them.

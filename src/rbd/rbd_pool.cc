@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/log.h"
 #include "os/file.h"
 #include "pool/checked_json.h"
 #include "rbd/ceph_key.h"
@@ -182,6 +183,11 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
     const std::lock_guard lock(common_->mutex);
     RETURN_IF_ERROR(RequireKnown(ceph->identity()));
     common_->last_access = access;
+  }
+  if (common_->is_controller) {
+    const absl::Status made = MakeTrash(*ceph);
+    if (absl::IsUnavailable(made)) return made;
+    if (!made.ok()) LogWarning("pool '{}': {}", info_.name, MessageOf(made));
   }
   const std::lock_guard lock(mutex_);
   ceph_ = ceph;

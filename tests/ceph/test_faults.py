@@ -2,6 +2,7 @@
 """A cluster that stands still, restarts, refuses, fences or is full: nothing is lost, doubled or
 stuck."""
 
+import contextlib
 import json
 import signal
 import threading
@@ -241,22 +242,47 @@ def test_the_pool_of_another_cluster_is_not_taken(new_driver, ceph):
         ceph.ceph("osd", "pool", "delete", "other", "other", "--yes-i-really-really-mean-it")
 
 
-def test_a_full_pool(driver, ceph):
-    volume = driver.create("pvc-1", size=64 * MIB)
+@contextlib.contextmanager
+def full(ceph):
+    """The pool takes no further object."""
     ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "1")
     try:
         until(lambda: "full_quota" in ceph.ceph("osd", "pool", "ls", "detail"),
               "the quota is not seen", 120)
+        yield
+    finally:
+        ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "0")
+        until(lambda: "full_quota" not in ceph.ceph("osd", "pool", "ls", "detail"),
+              "the quota stays", 120)
+
+
+def test_a_full_pool(new_driver, ceph):
+    """Also one that no image was ever removed from, where librbd has nothing to note it in."""
+    if "rbd_trash" in ceph.rados("ls").split():
+        ceph.rados("rm", "rbd_trash")
+    driver = new_driver()
+    volume = driver.create("pvc-1", size=64 * MIB)
+    with full(ceph):
         with refused("RESOURCE_EXHAUSTED", "full or at its quota|no room"):
             driver.create("pvc-2", size=64 * MIB)
         assert driver.create("pvc-1", size=64 * MIB) == volume, "what is there needs no room"
         assert driver.listed() == [volume.volume_id]
         driver.delete(volume.volume_id)  # what makes room must work
-    finally:
-        ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "0")
-        until(lambda: "full_quota" not in ceph.ceph("osd", "pool", "ls", "detail"),
-              "the quota stays", 120)
+        assert residue(ceph) == []
     until_it_works(lambda: driver.create("pvc-2", size=64 * MIB))
+
+
+def test_an_image_that_cannot_be_removed_is_not_forgotten(driver, ceph):
+    """librbd says that there is none when it cannot note it."""
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    image = image_of(ceph, volume_id)
+    ceph.rados("rm", "rbd_trash")
+    with full(ceph):
+        with refused("UNAVAILABLE", f"{image}.*could not be removed.*quota"):
+            driver.delete(volume_id)
+        assert ceph.images() == [image] and list(journal(ceph))
+    until_it_works(lambda: driver.delete(volume_id))
+    assert residue(ceph) == []
 
 
 @pytest.mark.slice
