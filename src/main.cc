@@ -23,7 +23,8 @@ constexpr char kFooter[] = R"(Start here:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// An exception that comes this far ends the process and says what it is.
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   CLI::App app{"Holdfast anchors Kubernetes volumes to the storage a cluster already has.",
                "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + holdfast::kVersion);

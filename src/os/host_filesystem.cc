@@ -129,7 +129,7 @@ absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
     return OsError(errno, "cannot make a temporary file to try direct I/O on");
   }
   // Real data: reads of a hole need no device and prove nothing.
-  constexpr std::size_t kSize = 2 * kLargeSector;
+  constexpr auto kSize = std::size_t{2} * kLargeSector;
   const std::unique_ptr<char, FreeDeleter> buffer(
       static_cast<char*>(std::aligned_alloc(kLargeSector, kSize)));
   if (buffer == nullptr) return OsError(ENOMEM, "cannot try direct I/O");
