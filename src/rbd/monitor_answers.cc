@@ -28,8 +28,9 @@ std::vector<std::string> AddressesOf(const json& monitors, const std::string& pr
 
 absl::StatusOr<std::optional<PoolStatistics>> AskStatistics(Cluster& cluster,
                                                             const std::string& name) {
-  ASSIGN_OR_RETURN(const std::string answer,
-                   cluster.AskMonitors(R"({"prefix": "df", "format": "json"})"));
+  ASSIGN_OR_RETURN(
+      const std::string answer,
+      cluster.AskMonitors(R"({"prefix": "df", "detail": "detail", "format": "json"})"));
   return ParseStatistics(answer, name);
 }
 
@@ -43,8 +44,10 @@ absl::StatusOr<std::optional<PoolStatistics>> ParseStatistics(const std::string&
     for (const json& pool : object.at("pools")) {
       if (pool.at("name") != name) continue;
       const json& stats = pool.at("stats");
-      const Bytes available = stats.at("max_avail").get<Bytes>();
+      Bytes available = stats.at("max_avail").get<Bytes>();
       const Bytes stored = stats.at("stored").get<Bytes>();
+      const Bytes quota = stats.value("quota_bytes", Bytes{0});
+      if (quota > 0) available = std::min(available, quota - stored);
       return PoolStatistics{.stored = stored, .available = std::max<Bytes>(0, available)};
     }
     return std::optional<PoolStatistics>();  // made so recently that nothing was counted yet

@@ -13,8 +13,9 @@ namespace holdfast::rbd {
 
 struct PoolStatistics {
   Bytes stored = 0;  // by everybody, without replicas
-  Bytes available =
-      0;  // that could still be stored: replication, the fullest disk and quotas count
+  // That could still be stored: replication, the fullest disk and a quota of bytes count. A quota
+  // of objects does not: how many a volume will have nobody knows.
+  Bytes available = 0;
 };
 
 // Of the pool that `name` names. Nothing when the cluster has no statistics, because no manager

@@ -242,27 +242,32 @@ def test_the_pool_of_another_cluster_is_not_taken(new_driver, ceph):
         ceph.ceph("osd", "pool", "delete", "other", "other", "--yes-i-really-really-mean-it")
 
 
+@pytest.fixture(params=["max_objects", "max_bytes"])
+def quota(request):
+    return request.param
+
+
 @contextlib.contextmanager
-def full(ceph):
-    """The pool takes no further object."""
-    ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "1")
+def full(ceph, quota):
+    """The pool takes no further object, or byte."""
+    ceph.ceph("osd", "pool", "set-quota", "rbd", quota, "1")
     try:
         until(lambda: "full_quota" in ceph.ceph("osd", "pool", "ls", "detail"),
               "the quota is not seen", 120)
         yield
     finally:
-        ceph.ceph("osd", "pool", "set-quota", "rbd", "max_objects", "0")
+        ceph.ceph("osd", "pool", "set-quota", "rbd", quota, "0")
         until(lambda: "full_quota" not in ceph.ceph("osd", "pool", "ls", "detail"),
               "the quota stays", 120)
 
 
-def test_a_full_pool(new_driver, ceph):
+def test_a_full_pool(quota, new_driver, ceph):
     """Also one that no image was ever removed from, where librbd has nothing to note it in."""
     if "rbd_trash" in ceph.rados("ls").split():
         ceph.rados("rm", "rbd_trash")
     driver = new_driver()
     volume = driver.create("pvc-1", size=64 * MIB)
-    with full(ceph):
+    with full(ceph, quota):
         with refused("RESOURCE_EXHAUSTED", "full or at its quota|no room"):
             driver.create("pvc-2", size=64 * MIB)
         assert driver.create("pvc-1", size=64 * MIB) == volume, "what is there needs no room"
@@ -272,12 +277,12 @@ def test_a_full_pool(new_driver, ceph):
     until_it_works(lambda: driver.create("pvc-2", size=64 * MIB))
 
 
-def test_an_image_that_cannot_be_removed_is_not_forgotten(driver, ceph):
+def test_an_image_that_cannot_be_removed_is_not_forgotten(quota, driver, ceph):
     """librbd says that there is none when it cannot note it."""
     volume_id = driver.create("pvc", size=64 * MIB).volume_id
     image = image_of(ceph, volume_id)
     ceph.rados("rm", "rbd_trash")
-    with full(ceph):
+    with full(ceph, quota):
         with refused("UNAVAILABLE", f"{image}.*could not be removed.*quota"):
             driver.delete(volume_id)
         assert ceph.images() == [image] and list(journal(ceph))

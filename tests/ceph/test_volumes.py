@@ -136,6 +136,21 @@ def test_capacity_is_the_pools(driver, ceph):
     assert record(ceph, volume.volume_id)["grow_to_bytes"] == 0
 
 
+def test_a_quota_is_all_there_is(driver, ceph):
+    until(lambda: ceph.available_bytes() > 0, "the manager gathers no statistics", 120)
+
+    def available():
+        return driver.call("GetCapacity", parameters={"provisioning": "thin"}).available_capacity
+    ceph.ceph("osd", "pool", "set-quota", "rbd", "max_bytes", str(256 * MIB))
+    try:
+        until(lambda: 0 < available() <= 256 * MIB, "the quota is not seen", 60)
+        with refused("RESOURCE_EXHAUSTED", "no room"):
+            driver.create("pvc-1", size=512 * MIB)
+    finally:
+        ceph.ceph("osd", "pool", "set-quota", "rbd", "max_bytes", "0")
+    until(lambda: available() > 512 * MIB, "the quota stays", 60)
+
+
 def test_the_condition_tells_of_damage(driver, ceph):
     volume = driver.create("pvc-1", size=64 * MIB)
 

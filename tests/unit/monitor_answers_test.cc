@@ -11,13 +11,27 @@ namespace {
 TEST_CASE("what could still be stored in a pool") {
   const char answer[] =
       R"({"stats": {"total_bytes": 100, "total_avail_bytes": 90},
-          "pools": [{"name": "a", "id": 1, "stats": {"stored": 1, "max_avail": 7}},
-                    {"name": "b", "id": 2, "stats": {"stored": 2, "max_avail": 8}}]})";
+          "pools": [{"name": "a", "id": 1, "stats": {"stored": 1, "max_avail": 7, "quota_bytes": 0}},
+                    {"name": "b", "id": 2, "stats": {"stored": 2, "max_avail": 8, "quota_bytes": 0}}]})";
   const auto statistics = test::Value(ParseStatistics(answer, "b"));
   REQUIRE(statistics.has_value());
   CHECK(statistics->stored == 2);
   CHECK(statistics->available == 8);
   CHECK_FALSE(test::Value(ParseStatistics(answer, "c")).has_value());
+}
+
+TEST_CASE("a quota leaves less") {
+  const auto available = [](int quota) {
+    const auto answer = fmt::format(
+        R"({{"stats": {{"total_bytes": 100}},
+             "pools": [{{"name": "a", "stats": {{"stored": 20, "max_avail": 70, "quota_bytes": {}}}}}]}})",
+        quota);
+    return test::Value(ParseStatistics(answer, "a"))->available;
+  };
+  CHECK(available(0) == 70);
+  CHECK(available(1000) == 70);
+  CHECK(available(50) == 30);
+  CHECK(available(10) == 0);
 }
 
 TEST_CASE("a cluster without statistics is not a full one") {
