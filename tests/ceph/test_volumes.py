@@ -141,11 +141,13 @@ def test_a_quota_is_all_there_is(driver, ceph):
 
     def available():
         return driver.call("GetCapacity", parameters={"provisioning": "thin"}).available_capacity
+    volume = driver.create("pvc-0", size=512 * MIB)
     ceph.ceph("osd", "pool", "set-quota", "rbd", "max_bytes", str(256 * MIB))
     try:
         until(lambda: 0 < available() <= 256 * MIB, "the quota is not seen", 60)
         with refused("RESOURCE_EXHAUSTED", "no room"):
             driver.create("pvc-1", size=512 * MIB)
+        assert driver.create("pvc-0", size=512 * MIB) == volume, "what is there needs no room"
     finally:
         ceph.ceph("osd", "pool", "set-quota", "rbd", "max_bytes", "0")
     until(lambda: available() > 512 * MIB, "the quota stays", 60)
