@@ -2,6 +2,7 @@
 """A driver whose pool is in Ceph."""
 
 import json
+import time
 
 import csi_client
 import driver
@@ -99,6 +100,11 @@ def change_nodes(ceph, volume_id, text):
 
 def unrecord_nodes(ceph, volume_id):
     ceph.rados("rmomapkey", journal_object(driver.uuid_of(volume_id)), nodes_key(volume_id))
+
+
+def moment(seconds):
+    """So many seconds from now, as records write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
 
 
 def residue(ceph, namespace=""):

@@ -17,7 +17,7 @@ import driver_fixtures
 from cluster import until
 from csi_client import refused
 from conftest import CAPS
-from rbd_driver import change_record, image_of, journal, record, residue
+from rbd_driver import change_record, image_of, journal, moment, record, residue
 
 MIB = driver_module.MIB
 BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
@@ -119,9 +119,8 @@ def test_what_another_controller_is_making_is_left_to_it(driver, ceph):
     """Unless it has been at it for longer than it takes."""
     volume = driver.create("pvc", size=64 * MIB)
     image = image_of(ceph, volume.volume_id)
-    an_hour_ahead = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     change_record(ceph, driver_module.uuid_of(volume.volume_id), state="allocating", image_id="",
-                  created_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1)))
+                  created_at=moment(1))
     for wish in ("", "-m 1"):
         with refused("ABORTED", "being made by another process"):
             driver.create("pvc", size=64 * MIB, mkfsOptions=wish)
@@ -129,7 +128,7 @@ def test_what_another_controller_is_making_is_left_to_it(driver, ceph):
     until_it_works(lambda: driver.create("pvc", size=64 * MIB))
     assert ceph.images() == [image], "what it had made is taken over"
     change_record(ceph, driver_module.uuid_of(volume.volume_id), state="allocating", image_id="",
-                  created_at=an_hour_ahead)
+                  created_at=moment(3600))
     assert driver.create("pvc", size=64 * MIB) == volume, "no clock makes anybody wait"
 
 

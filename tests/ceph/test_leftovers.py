@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is half done in the cluster and nobody repeats: ended by itself, or told of."""
 
-import datetime
 import subprocess
 
 import pytest
@@ -9,16 +8,11 @@ import pytest
 import driver as driver_module
 import driver_fixtures
 from cluster import until
-from rbd_driver import change_record, image_of, journal, journal_object, record, residue
+from rbd_driver import change_record, image_of, journal, journal_object, moment, record, residue
 
 MIB = driver_module.MIB
 ROUND_SECONDS = 90
 LONG_AGO = "2026-01-01T00:00:00Z"
-
-
-def minutes_ago(minutes):
-    then = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=minutes)
-    return then.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def left(driver):
@@ -47,7 +41,7 @@ def test_what_nobody_repeats_is_ended(driver, ceph):
     change_record(ceph, driver_module.uuid_of(forgotten), state="allocating", image_id="",
                   created_at=LONG_AGO)
     change_record(ceph, driver_module.uuid_of(fresh), state="allocating", image_id="",
-                  created_at=minutes_ago(10))
+                  created_at=moment(-600))
     look(driver)
     assert image not in ceph.images() and left(driver) == {}
     assert driver.listed() == [grown]
