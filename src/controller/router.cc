@@ -115,7 +115,7 @@ grpc::Status Router::CreateVolume(grpc::ServerContext* context,
                                   const csi::v1::CreateVolumeRequest* request,
                                   csi::v1::CreateVolumeResponse* response) {
   if (NamesOwnPool(request->parameters())) return env_.own.CreateVolume(context, request, response);
-  return env_.calls.Run({"CreateVolume", request->name()}, [&] {
+  return env_.calls.Run(context, {"CreateVolume", request->name()}, [&] {
     return creation_.Create(*request, DeadlineOf(*context), *response);
   });
 }
@@ -124,7 +124,7 @@ grpc::Status Router::DeleteVolume(grpc::ServerContext* context,
                                   const csi::v1::DeleteVolumeRequest* request,
                                   csi::v1::DeleteVolumeResponse* response) {
   if (IsOwn(request->volume_id())) return env_.own.DeleteVolume(context, request, response);
-  return env_.calls.Run({"DeleteVolume", request->volume_id()},
+  return env_.calls.Run(context, {"DeleteVolume", request->volume_id()},
                         [&] { return Delete(*request, DeadlineOf(*context)); });
 }
 
@@ -134,7 +134,7 @@ grpc::Status Router::ValidateVolumeCapabilities(
   if (IsOwn(request->volume_id()))
     return env_.own.ValidateVolumeCapabilities(context, request, response);
   return env_.calls.Run(
-      {"ValidateVolumeCapabilities", request->volume_id()}, [&]() -> absl::Status {
+      context, {"ValidateVolumeCapabilities", request->volume_id()}, [&]() -> absl::Status {
         RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
         if (request->volume_capabilities().empty()) {
           return InvalidArgument("volume_capabilities is missing");
@@ -153,7 +153,7 @@ grpc::Status Router::ValidateVolumeCapabilities(
 grpc::Status Router::ListVolumes(grpc::ServerContext* context,
                                  const csi::v1::ListVolumesRequest* request,
                                  csi::v1::ListVolumesResponse* response) {
-  return env_.calls.Run({"ListVolumes", "", LogLevel::kDebug},
+  return env_.calls.Run(context, {"ListVolumes", "", LogLevel::kDebug},
                         [&] { return List(*request, DeadlineOf(*context), *response); });
 }
 
@@ -161,7 +161,7 @@ grpc::Status Router::GetCapacity(grpc::ServerContext* context,
                                  const csi::v1::GetCapacityRequest* request,
                                  csi::v1::GetCapacityResponse* response) {
   if (NamesOwnPool(request->parameters())) return env_.own.GetCapacity(context, request, response);
-  return env_.calls.Run({"GetCapacity", "", LogLevel::kDebug},
+  return env_.calls.Run(context, {"GetCapacity", "", LogLevel::kDebug},
                         [&] { return Measure(*request, *response); });
 }
 
@@ -179,35 +179,36 @@ grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
                                             csi::v1::ControllerExpandVolumeResponse* response) {
   if (IsOwn(request->volume_id()))
     return env_.own.ControllerExpandVolume(context, request, response);
-  return env_.calls.Run({"ControllerExpandVolume", request->volume_id()}, [&]() -> absl::Status {
-    RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-    if (!request->has_capacity_range()) return InvalidArgument("capacity_range is missing");
-    link::v1::Command command;
-    *command.mutable_expand_volume() = *request;
-    command.mutable_expand_volume()->clear_secrets();
-    ASSIGN_OR_RETURN(
-        link::v1::Result result,
-        nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
-    *response = std::move(*result.mutable_expand_volume());
-    return absl::OkStatus();
-  });
+  return env_.calls.Run(
+      context, {"ControllerExpandVolume", request->volume_id()}, [&]() -> absl::Status {
+        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
+        if (!request->has_capacity_range()) return InvalidArgument("capacity_range is missing");
+        link::v1::Command command;
+        *command.mutable_expand_volume() = *request;
+        command.mutable_expand_volume()->clear_secrets();
+        ASSIGN_OR_RETURN(
+            link::v1::Result result,
+            nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
+        *response = std::move(*result.mutable_expand_volume());
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
                                          const csi::v1::ControllerGetVolumeRequest* request,
                                          csi::v1::ControllerGetVolumeResponse* response) {
   if (IsOwn(request->volume_id())) return env_.own.ControllerGetVolume(context, request, response);
-  return env_.calls.Run(
-      {"ControllerGetVolume", request->volume_id(), LogLevel::kDebug}, [&]() -> absl::Status {
-        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-        link::v1::Command command;
-        *command.mutable_get_volume() = *request;
-        ASSIGN_OR_RETURN(
-            link::v1::Result result,
-            nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
-        *response = std::move(*result.mutable_get_volume());
-        return absl::OkStatus();
-      });
+  return env_.calls.Run(context, {"ControllerGetVolume", request->volume_id(), LogLevel::kDebug},
+                        [&]() -> absl::Status {
+                          RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
+                          link::v1::Command command;
+                          *command.mutable_get_volume() = *request;
+                          ASSIGN_OR_RETURN(link::v1::Result result,
+                                           nodes_.AskOwner(request->volume_id(), std::move(command),
+                                                           DeadlineOf(*context)));
+                          *response = std::move(*result.mutable_get_volume());
+                          return absl::OkStatus();
+                        });
 }
 
 }  // namespace holdfast::controller

@@ -38,7 +38,7 @@ grpc::Status Router::ControllerPublishVolume(grpc::ServerContext* context,
                                              const csi::v1::ControllerPublishVolumeRequest* request,
                                              csi::v1::ControllerPublishVolumeResponse* response) {
   if (!env_.attach) return env_.own.ControllerPublishVolume(context, request, response);
-  return env_.calls.Run({"ControllerPublishVolume", request->volume_id()},
+  return env_.calls.Run(context, {"ControllerPublishVolume", request->volume_id()},
                         [&] { return Publish(*request, DeadlineOf(*context)); });
 }
 
@@ -49,13 +49,14 @@ grpc::Status Router::ControllerUnpublishVolume(
   if (!env_.attach || IsOwn(request->volume_id())) {
     return env_.own.ControllerUnpublishVolume(context, request, response);
   }
-  return env_.calls.Run({"ControllerUnpublishVolume", request->volume_id()}, [&]() -> absl::Status {
-    RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-    const auto id = VolumeId::Parse(request->volume_id());
-    if (!id || !id->node.empty()) return absl::OkStatus();
-    return Unavailable("volume '{}' belongs to pool '{}', which is not configured here",
-                       request->volume_id(), id->pool);
-  });
+  return env_.calls.Run(
+      context, {"ControllerUnpublishVolume", request->volume_id()}, [&]() -> absl::Status {
+        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
+        const auto id = VolumeId::Parse(request->volume_id());
+        if (!id || !id->node.empty()) return absl::OkStatus();
+        return Unavailable("volume '{}' belongs to pool '{}', which is not configured here",
+                           request->volume_id(), id->pool);
+      });
 }
 
 }  // namespace holdfast::controller

@@ -220,35 +220,38 @@ csi::v1::Volume Service::Describe(const Volume& volume) const {
   return described;
 }
 
-grpc::Status Service::CreateVolume(grpc::ServerContext*,
+grpc::Status Service::CreateVolume(grpc::ServerContext* context,
                                    const csi::v1::CreateVolumeRequest* request,
                                    csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run({"CreateVolume", request->name()},
+  return env_.calls.Run(context, {"CreateVolume", request->name()},
                         [&] { return Create(*request, *response); });
 }
 
-grpc::Status Service::DeleteVolume(grpc::ServerContext*,
+grpc::Status Service::DeleteVolume(grpc::ServerContext* context,
                                    const csi::v1::DeleteVolumeRequest* request,
                                    csi::v1::DeleteVolumeResponse*) {
-  return env_.calls.Run({"DeleteVolume", request->volume_id()}, [&] { return Delete(*request); });
+  return env_.calls.Run(context, {"DeleteVolume", request->volume_id()},
+                        [&] { return Delete(*request); });
 }
 
 grpc::Status Service::ValidateVolumeCapabilities(
-    grpc::ServerContext*, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
+    grpc::ServerContext* context, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
     csi::v1::ValidateVolumeCapabilitiesResponse* response) {
-  return env_.calls.Run({"ValidateVolumeCapabilities", request->volume_id()},
+  return env_.calls.Run(context, {"ValidateVolumeCapabilities", request->volume_id()},
                         [&] { return Validate(*request, *response); });
 }
 
-grpc::Status Service::ListVolumes(grpc::ServerContext*, const csi::v1::ListVolumesRequest* request,
+grpc::Status Service::ListVolumes(grpc::ServerContext* context,
+                                  const csi::v1::ListVolumesRequest* request,
                                   csi::v1::ListVolumesResponse* response) {
-  return env_.calls.Run({"ListVolumes", "", LogLevel::kDebug},
+  return env_.calls.Run(context, {"ListVolumes", "", LogLevel::kDebug},
                         [&] { return List(*request, *response); });
 }
 
-grpc::Status Service::GetCapacity(grpc::ServerContext*, const csi::v1::GetCapacityRequest* request,
+grpc::Status Service::GetCapacity(grpc::ServerContext* context,
+                                  const csi::v1::GetCapacityRequest* request,
                                   csi::v1::GetCapacityResponse* response) {
-  return env_.calls.Run({"GetCapacity", "", LogLevel::kDebug},
+  return env_.calls.Run(context, {"GetCapacity", "", LogLevel::kDebug},
                         [&] { return Measure(*request, *response); });
 }
 
@@ -261,17 +264,17 @@ grpc::Status Service::ControllerGetCapabilities(
   });
 }
 
-grpc::Status Service::ControllerExpandVolume(grpc::ServerContext*,
+grpc::Status Service::ControllerExpandVolume(grpc::ServerContext* context,
                                              const csi::v1::ControllerExpandVolumeRequest* request,
                                              csi::v1::ControllerExpandVolumeResponse* response) {
-  return env_.calls.Run({"ControllerExpandVolume", request->volume_id()},
+  return env_.calls.Run(context, {"ControllerExpandVolume", request->volume_id()},
                         [&] { return Expand(*request, *response); });
 }
 
-grpc::Status Service::ControllerGetVolume(grpc::ServerContext*,
+grpc::Status Service::ControllerGetVolume(grpc::ServerContext* context,
                                           const csi::v1::ControllerGetVolumeRequest* request,
                                           csi::v1::ControllerGetVolumeResponse* response) {
-  return env_.calls.Run({"ControllerGetVolume", request->volume_id(), LogLevel::kDebug},
+  return env_.calls.Run(context, {"ControllerGetVolume", request->volume_id(), LogLevel::kDebug},
                         [&] { return Get(*request, *response); });
 }
 

@@ -39,22 +39,23 @@ absl::Status Service::Unpublish(const csi::v1::ControllerUnpublishVolumeRequest&
 }
 
 grpc::Status Service::ControllerPublishVolume(
-    grpc::ServerContext*, const csi::v1::ControllerPublishVolumeRequest* request,
+    grpc::ServerContext* context, const csi::v1::ControllerPublishVolumeRequest* request,
     csi::v1::ControllerPublishVolumeResponse*) {
   if (!env_.attach) return NotAttaching();
-  return env_.calls.Run({"ControllerPublishVolume", request->volume_id()}, [&]() -> absl::Status {
-    RETURN_IF_ERROR(ParsePublishRequest(*request, /*on_one_node=*/false).status());
-    if (request->node_id() == env_.node_id) return Publish(*request);
-    return NotFound("there is no node '{}': this process serves node '{}' alone",
-                    request->node_id(), env_.node_id);
-  });
+  return env_.calls.Run(
+      context, {"ControllerPublishVolume", request->volume_id()}, [&]() -> absl::Status {
+        RETURN_IF_ERROR(ParsePublishRequest(*request, /*on_one_node=*/false).status());
+        if (request->node_id() == env_.node_id) return Publish(*request);
+        return NotFound("there is no node '{}': this process serves node '{}' alone",
+                        request->node_id(), env_.node_id);
+      });
 }
 
 grpc::Status Service::ControllerUnpublishVolume(
-    grpc::ServerContext*, const csi::v1::ControllerUnpublishVolumeRequest* request,
+    grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
     csi::v1::ControllerUnpublishVolumeResponse*) {
   if (!env_.attach) return NotAttaching();
-  return env_.calls.Run({"ControllerUnpublishVolume", request->volume_id()},
+  return env_.calls.Run(context, {"ControllerUnpublishVolume", request->volume_id()},
                         [&] { return Unpublish(*request); });
 }
 

@@ -145,44 +145,45 @@ absl::Status Service::Expand(const csi::v1::NodeExpandVolumeRequest& request,
   return absl::OkStatus();
 }
 
-grpc::Status Service::NodeStageVolume(grpc::ServerContext*,
+grpc::Status Service::NodeStageVolume(grpc::ServerContext* context,
                                       const csi::v1::NodeStageVolumeRequest* request,
                                       csi::v1::NodeStageVolumeResponse*) {
-  return env_.calls.Run({"NodeStageVolume", request->volume_id()}, [&] { return Stage(*request); });
+  return env_.calls.Run(context, {"NodeStageVolume", request->volume_id()},
+                        [&] { return Stage(*request); });
 }
 
-grpc::Status Service::NodeUnstageVolume(grpc::ServerContext*,
+grpc::Status Service::NodeUnstageVolume(grpc::ServerContext* context,
                                         const csi::v1::NodeUnstageVolumeRequest* request,
                                         csi::v1::NodeUnstageVolumeResponse*) {
-  return env_.calls.Run({"NodeUnstageVolume", request->volume_id()},
+  return env_.calls.Run(context, {"NodeUnstageVolume", request->volume_id()},
                         [&] { return Unstage(*request); });
 }
 
-grpc::Status Service::NodePublishVolume(grpc::ServerContext*,
+grpc::Status Service::NodePublishVolume(grpc::ServerContext* context,
                                         const csi::v1::NodePublishVolumeRequest* request,
                                         csi::v1::NodePublishVolumeResponse*) {
-  return env_.calls.Run({"NodePublishVolume", request->volume_id()},
+  return env_.calls.Run(context, {"NodePublishVolume", request->volume_id()},
                         [&] { return Publish(*request); });
 }
 
-grpc::Status Service::NodeUnpublishVolume(grpc::ServerContext*,
+grpc::Status Service::NodeUnpublishVolume(grpc::ServerContext* context,
                                           const csi::v1::NodeUnpublishVolumeRequest* request,
                                           csi::v1::NodeUnpublishVolumeResponse*) {
-  return env_.calls.Run({"NodeUnpublishVolume", request->volume_id()},
+  return env_.calls.Run(context, {"NodeUnpublishVolume", request->volume_id()},
                         [&] { return Unpublish(*request); });
 }
 
-grpc::Status Service::NodeGetVolumeStats(grpc::ServerContext*,
+grpc::Status Service::NodeGetVolumeStats(grpc::ServerContext* context,
                                          const csi::v1::NodeGetVolumeStatsRequest* request,
                                          csi::v1::NodeGetVolumeStatsResponse* response) {
-  return env_.calls.Run({"NodeGetVolumeStats", request->volume_id(), LogLevel::kDebug},
+  return env_.calls.Run(context, {"NodeGetVolumeStats", request->volume_id(), LogLevel::kDebug},
                         [&] { return Stats(*request, *response); });
 }
 
-grpc::Status Service::NodeExpandVolume(grpc::ServerContext*,
+grpc::Status Service::NodeExpandVolume(grpc::ServerContext* context,
                                        const csi::v1::NodeExpandVolumeRequest* request,
                                        csi::v1::NodeExpandVolumeResponse* response) {
-  return env_.calls.Run({"NodeExpandVolume", request->volume_id()},
+  return env_.calls.Run(context, {"NodeExpandVolume", request->volume_id()},
                         [&] { return Expand(*request, *response); });
 }
 

@@ -126,8 +126,9 @@ class Pool {
       const VolumeId& id) = 0;
 
   // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION,
-  // with nothing changed, while it is mounted, published or open. UNAVAILABLE when the device is
-  // gone, but what tells other nodes of it could not be removed: to be repeated some time.
+  // with nothing changed, while it is mounted, published or open. UNAVAILABLE when nothing uses the
+  // device any more, but the kernel has not done with it, or what tells other nodes of it could not
+  // be removed: to be repeated some time.
   [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
 
   // Volumes of which Attach, of this process or an earlier one, made a device that is still there.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/call_deadline.h"
 #include "core/log.h"
 #include "rbd/ceph_key.h"
 
@@ -118,7 +119,7 @@ CallResult Cluster::Try(const std::string& what, const std::function<int()>& cal
   CallResult failure{.error = -result, .status = {}};
   if (failure.error == ESHUTDOWN || failure.error == ENOTCONN) {
     dead_.store(true, std::memory_order_relaxed);
-  } else if (duration >= kStepTime - kAlmost) {
+  } else if (duration >= kStepTime - kAlmost || IsPastCallDeadline()) {
     failure.error = ETIMEDOUT;
   }
   failure.status = Describe(failure.error, what);

@@ -42,8 +42,9 @@ class Cluster final {
 
   // Runs one call of the libraries, which answer with 0 or more, or with a negated errno.
   // `what` says what for, in errors. The status:
-  //   UNAVAILABLE          no answer in time, or a failure after that time, whatever its code (the
-  //                        libraries then tell anything); or this client is dead: blocklisted
+  //   UNAVAILABLE          no answer in time, or a failure after that time or the call's deadline,
+  //                        whatever its code (the libraries then tell anything); or this client
+  //                        is dead: blocklisted
   //   RESOURCE_EXHAUSTED   pool full or at its quota
   //   FAILED_PRECONDITION  the user's caps do not allow it
   //   INTERNAL             anything else

@@ -2,16 +2,13 @@
 // Removing images in time that is bounded.
 //
 // librbd removes an image in one call, which takes as long as it has objects, and for ever when
-// another client removes the same image meanwhile (seen in 16.2). So each removal has a thread of
-// its own: a call waits for it as long as a CO waits for the call, and a repeated call goes on
-// waiting for the same one.
+// another client removes the same image meanwhile (seen in 16.2). A repeated call waits for the
+// same removal.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/long_work.h"
 #include "rbd/ceph_pool.h"
 
 namespace holdfast::rbd {
@@ -24,11 +21,7 @@ class ImageRemovals final {
   [[nodiscard]] absl::Status Remove(const CephPool& pool, const std::string& name);
 
  private:
-  struct Removal;
-  [[nodiscard]] std::shared_ptr<Removal> Join(const CephPool& pool, const std::string& name);
-
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Removal>> removals_;  // by image; guarded by mutex_
+  LongWork removals_{std::chrono::seconds(20)};  // by image; less than CSI's sidecars wait
 };
 
 }  // namespace holdfast::rbd

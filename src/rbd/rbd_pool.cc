@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/call_deadline.h"
 #include "core/log.h"
 #include "os/file.h"
 #include "pool/checked_json.h"
@@ -196,10 +197,10 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
 }
 
 absl::StatusOr<Places::Place> RbdPool::TakeImagePlace() {
-  Places::Place place = common_->image_places.Take(kStepTime);
+  Places::Place place = common_->image_places.Take(WithinCallDeadline(kStepTime));
   if (place != nullptr) return place;
-  return Unavailable("{} other calls have been at work on images of pool '{}' for {} s; try again",
-                     kImagesAtOnce, info_.name, kStepTime.count());
+  return Unavailable("{} other calls are at work on images of pool '{}'; try again", kImagesAtOnce,
+                     info_.name);
 }
 
 // Null if there is none of that user's that works.

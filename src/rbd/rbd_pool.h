@@ -17,6 +17,7 @@
 #include "pool/pool.h"
 #include "pool/stage_store.h"
 #include "rbd/ceph_pool.h"
+#include "rbd/device_calls.h"
 #include "rbd/image.h"
 #include "rbd/image_removals.h"
 #include "rbd/journal.h"
@@ -105,6 +106,7 @@ class RbdPool final : public pool::Pool {
     const std::shared_ptr<Clusters> clusters;
     Places image_places{kImagesAtOnce};
     ImageRemovals removals;
+    DeviceCalls device_calls;
 
     std::mutex mutex;
     std::optional<std::string> identity;    // of the pool, once known; guarded by mutex
@@ -174,7 +176,7 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
   absl::StatusOr<os::RbdDevice> RequireHeldHere(const JournalEntry& entry);
   [[nodiscard]] bool IsClaimOf(const Holder& holder, const os::RbdDevice& device) const;
-  static absl::Status Unmap(const os::RbdDevice& device);
+  absl::Status Unmap(const os::RbdDevice& device);
 
   const pool::PoolInfo info_;
   const CephAccess access_;  // without a user: of those who reach the pool by As

@@ -47,7 +47,7 @@ absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id, AccessMode m
   os::BlockDevice& block = device.block;
   const Bytes capacity = entry.record.volume.capacity_bytes;
   if (block.size != capacity) {
-    ASSIGN_OR_RETURN(block.size, os::RefreshRbdDevice(device));
+    ASSIGN_OR_RETURN(block.size, common_->device_calls.Refresh(id.uuid, device));
   }
   if (block.size == capacity) return block;
   return Internal("{} has {} bytes, volume '{}' has {}", block.path, block.size, id.ToString(),
@@ -102,7 +102,9 @@ absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, JournalEntry& e
                                            const VolumeId& id, const Holder& wanted) {
   RETURN_IF_ERROR(Announce(ceph, entry, id, wanted));
   auto device = MapAndClaim(ceph, entry, id, wanted);
-  if (!device.ok()) LogIfKept(id, Release(id));
+  // While the kernel may still make a device, it is to be known for this node's.
+  const bool is_open = common_->device_calls.IsUnderWay(id.uuid);
+  if (!device.ok() && !is_open) LogIfKept(id, Release(id));
   return device;
 }
 
@@ -110,12 +112,13 @@ absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, Journal
                                                    const VolumeId& id, const Holder& announced) {
   ASSIGN_OR_RETURN(const MonitorAddresses monitors, AskMonitorAddresses(ceph.cluster()));
   ASSIGN_OR_RETURN(const std::string key, KeyOf(access_));
-  ASSIGN_OR_RETURN(os::RbdDevice device, os::MapRbdImage({.image = NameOf(entry.record.image_name),
-                                                          .monitors = monitors.addresses,
-                                                          .messenger_v2 = monitors.messenger_v2,
-                                                          .user = access_.user,
-                                                          .key = key,
-                                                          .read_only = announced.read_only}));
+  const os::RbdMapping mapping{.image = NameOf(entry.record.image_name),
+                               .monitors = monitors.addresses,
+                               .messenger_v2 = monitors.messenger_v2,
+                               .user = access_.user,
+                               .key = key,
+                               .read_only = announced.read_only};
+  ASSIGN_OR_RETURN(os::RbdDevice device, common_->device_calls.Map(id.uuid, mapping));
   absl::Status usable = RequireShows(device, ceph, entry.record);
   if (usable.ok()) usable = Claim(ceph, entry, id, announced, device.client_address);
   if (usable.ok()) return device;

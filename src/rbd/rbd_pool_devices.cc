@@ -27,6 +27,7 @@ absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::strin
 }
 
 absl::StatusOr<std::optional<os::RbdDevice>> RbdPool::FindDevice(const std::string& uuid) {
+  RETURN_IF_ERROR(common_->device_calls.Await(uuid));
   ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, FindDevices(ImagePrefix(uuid)));
   if (devices.empty()) return std::nullopt;
   if (devices.size() == 1) return std::move(devices.front());
@@ -76,7 +77,8 @@ absl::Status RbdPool::Detach(const VolumeId& id) {
 
 absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
   RETURN_IF_ERROR(os::RequireUnused(device.block));
-  return os::UnmapRbdDevice(device);
+  // FindDevices finds none that is not called after a volume.
+  return common_->device_calls.Unmap(*UuidOfImage(device.image), device);
 }
 
 // That this node's device, which may write, is the one that the journal says has the volume: a node

@@ -27,7 +27,7 @@ absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes l
   }
   // Repeated too, in case an earlier call stopped before the device was told.
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
-  if (device) RETURN_IF_ERROR(os::RefreshRbdDevice(*device).status());
+  if (device) RETURN_IF_ERROR(common_->device_calls.Refresh(id.uuid, *device).status());
   return WithPool(entry.record.volume);
 }
 

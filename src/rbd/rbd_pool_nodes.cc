@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/call_deadline.h"
 #include "core/log.h"
 #include "rbd/rbd_pool.h"
 
@@ -84,7 +85,7 @@ absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder) {
 // share. Others are an error as long as they live, and are fenced when they are gone.
 absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& entry,
                                            const VolumeId& id, const Holder& wanted) {
-  const auto deadline = std::chrono::steady_clock::now() + kOpenerPatience;
+  const auto deadline = std::chrono::steady_clock::now() + WithinCallDeadline(kOpenerPatience);
   while (true) {
     RETURN_IF_ERROR(RequirePublished(entry, wanted));  // as the entry says now
     ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <exception>
 
+#include "core/call_deadline.h"
+
 namespace holdfast::rpc {
 namespace {
 
@@ -55,9 +57,12 @@ void CallRunner::Drain(std::chrono::milliseconds limit) {
   idle_.wait_for(lock, limit, [this] { return running_ == 0; });
 }
 
-grpc::Status CallRunner::Run(const Call& call, const std::function<absl::Status()>& body) {
+grpc::Status CallRunner::Run(const grpc::ServerContext* context, const Call& call,
+                             const std::function<absl::Status()>& body) {
   return RunAlways(call, [&]() -> absl::Status {
     if (!ready()) return Unavailable("still recovering; try again");
+    const CallDeadline deadline(context == nullptr ? std::chrono::system_clock::time_point::max()
+                                                   : context->deadline());
     return body();
   });
 }

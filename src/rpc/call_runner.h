@@ -2,6 +2,7 @@
 // The frame around every RPC: gate, bound, log, exceptions, error codes.
 #pragma once
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
 #include <atomic>
@@ -35,8 +36,10 @@ class CallRunner final {
   // Runs `body` and turns its status into gRPC's; for calls that must be answered at any time.
   [[nodiscard]] grpc::Status RunAlways(const Call& call, const std::function<absl::Status()>& body);
 
-  // The same, but UNAVAILABLE until SetReady: for calls that need recovered pools.
-  [[nodiscard]] grpc::Status Run(const Call& call, const std::function<absl::Status()>& body);
+  // The same for calls that need recovered pools: UNAVAILABLE until SetReady, and with the deadline
+  // of `context`, if there is one, as the thread's (core/call_deadline.h).
+  [[nodiscard]] grpc::Status Run(const grpc::ServerContext* context, const Call& call,
+                                 const std::function<absl::Status()>& body);
 
   // Told of every call that was answered, on the call's thread. Set before the first call.
   using Observer =

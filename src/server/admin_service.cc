@@ -55,17 +55,19 @@ void Describe(pool::Pool& pool, const Volume& volume, const pool::StageStore& st
 
 }  // namespace
 
-grpc::Status AdminService::ListPools(grpc::ServerContext*, const admin::v1::ListPoolsRequest*,
+grpc::Status AdminService::ListPools(grpc::ServerContext* context,
+                                     const admin::v1::ListPoolsRequest*,
                                      admin::v1::ListPoolsResponse* response) {
-  return calls_.Run({"ListPools", "", LogLevel::kDebug}, [&] {
+  return calls_.Run(context, {"ListPools", "", LogLevel::kDebug}, [&] {
     for (pool::Pool* const pool : pools_.all()) Describe(*pool, *response->add_pools());
     return absl::OkStatus();
   });
 }
 
-grpc::Status AdminService::ListVolumes(grpc::ServerContext*, const admin::v1::ListVolumesRequest*,
+grpc::Status AdminService::ListVolumes(grpc::ServerContext* context,
+                                       const admin::v1::ListVolumesRequest*,
                                        admin::v1::ListVolumesResponse* response) {
-  return calls_.Run({"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
+  return calls_.Run(context, {"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::vector<Volume> volumes, pools_.List("", 0));
     for (const Volume& volume : volumes) {
       ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volume.id.pool));
@@ -75,10 +77,10 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext*, const admin::v1::Li
   });
 }
 
-grpc::Status AdminService::ListLeftovers(grpc::ServerContext*,
+grpc::Status AdminService::ListLeftovers(grpc::ServerContext* context,
                                          const admin::v1::ListLeftoversRequest*,
                                          admin::v1::ListLeftoversResponse* response) {
-  return calls_.Run({"ListLeftovers", "", LogLevel::kDebug}, [&] {
+  return calls_.Run(context, {"ListLeftovers", "", LogLevel::kDebug}, [&] {
     response->set_rounds(static_cast<std::int64_t>(reconciler_.rounds()));
     for (const Reconciler::OpenLeftover& open : reconciler_.Open()) {
       auto& described = *response->add_leftovers();

@@ -59,6 +59,53 @@ def test_an_object_store_that_hangs(driver, ceph, frozen):
     assert record(ceph, kept.volume_id)["capacity_bytes"] == 80 * MIB
 
 
+def ending_of(driver, method):
+    """What the driver's log says of the only such call that has ended, also unseen by its caller."""
+    def ended():
+        calls = [json.loads(line) for line in driver.log().splitlines() if '"call"' in line]
+        return next((call for call in calls if call["method"] == method), None)
+    until(ended, f"{method} does not end", 60)
+    return ended()
+
+
+@pytest.mark.slice
+def test_an_answer_after_the_deadline_is_uncertain(driver, ceph, frozen):
+    """Whatever its code is: nobody was there any more to hear it."""
+    volume = driver.create("pvc", size=64 * MIB)
+    ceph.rbd("rm", "--no-progress", f"rbd/{image_of(ceph, volume.volume_id)}")
+    frozen()
+    with refused("DEADLINE_EXCEEDED"):
+        driver.call("ControllerExpandVolume", timeout=1, volume_id=volume.volume_id,
+                    capacity_range=csi_client.at_least(80 * MIB))
+    ceph.signal("osd.0", signal.SIGCONT)
+    assert ending_of(driver, "ControllerExpandVolume")["code"] == "UNAVAILABLE"
+    with refused("FAILED_PRECONDITION", "is missing from the Ceph pool"):
+        expand(driver, volume.volume_id, 80 * MIB)
+    driver.delete(volume.volume_id)
+
+
+def test_whoever_must_wait_is_told_why_before_its_deadline(driver, ceph, frozen):
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    frozen()
+    with ThreadPoolExecutor(8) as threads:
+        at_work = [threads.submit(driver.create, f"new-{number}", size=64 * MIB)
+                   for number in range(8)]
+        until(lambda: is_refused_for_others(driver, volume_id), "nobody has to wait")
+        ceph.signal("osd.0", signal.SIGCONT)
+        for number, work in enumerate(at_work):
+            if work.exception():
+                until_it_works(lambda number=number: driver.create(f"new-{number}", size=64 * MIB))
+    assert len(driver.listed()) == 9
+
+
+def is_refused_for_others(driver, volume_id):
+    try:
+        driver.call("DeleteVolume", timeout=3, volume_id=volume_id)
+    except csi_client.grpc.RpcError as error:
+        return "other calls are at work" in error.details()
+    raise AssertionError("deleted while the store stands still")
+
+
 def until_it_works(call, seconds=60, others=()):
     """Repeats a call as a CO does: only while the code says that it may still be running; or is one
     of the others."""

@@ -27,13 +27,13 @@ TEST_CASE("until the pools are recovered only calls that need none are served") 
     return absl::OkStatus();
   };
   CHECK_FALSE(calls.ready());
-  CHECK(calls.Run(kQuiet, body).error_code() == grpc::UNAVAILABLE);
+  CHECK(calls.Run(nullptr, kQuiet, body).error_code() == grpc::UNAVAILABLE);
   CHECK_FALSE(ran);
   CHECK(calls.RunAlways(kQuiet, body).ok());
   CHECK(ran);
   calls.SetReady();
   CHECK(calls.ready());
-  CHECK(calls.Run(kQuiet, Succeed).ok());
+  CHECK(calls.Run(nullptr, kQuiet, Succeed).ok());
 }
 
 TEST_CASE("a status becomes gRPC's with code and message") {

@@ -89,6 +89,10 @@ class Driver:
         return not answer.HasField("ready") or answer.ready.value
 
     @property
+    def pid(self):
+        return self._process.pid
+
+    @property
     def root(self):
         """Where its mounts are to be seen, if it has a mount name space of its own."""
         return pathlib.Path(f"/proc/{self._process.pid}/root")
@@ -151,16 +155,16 @@ class Driver:
             staging_target_path=str(volume.staging_path), volume_capability=volume.capability,
             capacity_range=csi.CapacityRange(required_bytes=size)), timeout=self._limit_s)
 
-    def stage(self, volume):
+    def stage(self, volume, limit_s=None):
         volume.staging_path.mkdir(parents=True, exist_ok=True)
         self._node.NodeStageVolume(csi.NodeStageVolumeRequest(
             volume_id=volume.id, staging_target_path=str(volume.staging_path),
-            volume_capability=volume.capability), timeout=self._limit_s)
+            volume_capability=volume.capability), timeout=limit_s or self._limit_s)
 
-    def unstage(self, volume):
+    def unstage(self, volume, limit_s=None):
         self._node.NodeUnstageVolume(csi.NodeUnstageVolumeRequest(
             volume_id=volume.id, staging_target_path=str(volume.staging_path)),
-            timeout=self._limit_s)
+            timeout=limit_s or self._limit_s)
 
     def publish(self, volume):
         volume.target_path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import time
 
-from scenarios import rbd_lives, rbd_nodes, rbd_sanity
+from scenarios import rbd_lives, rbd_nodes, rbd_sanity, rbd_waiting
 from scenarios.rbd_ceph import CEPH, await_cluster, driver_on, mapped, wake_ceph
 
 LIVES = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_lives.raw_block,
@@ -10,11 +10,13 @@ LIVES = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_liv
          rbd_lives.another_image_of_that_name, rbd_lives.what_a_kill_left_mapped)
 NODES = (rbd_nodes.two_nodes, rbd_nodes.readers, rbd_nodes.writers_of_raw_block,
          rbd_nodes.a_client_that_is_cut_off)
+WAITING = (rbd_waiting.a_store_that_stops_during_a_mapping,
+           rbd_waiting.a_device_that_comes_too_late)
 SANITY = (rbd_sanity.csi_sanity,)
 
 
 def run(run_dir):
-    run_steps(run_dir, LIVES + NODES + SANITY)
+    run_steps(run_dir, LIVES + NODES + WAITING + SANITY)
 
 
 def lives(run_dir):
@@ -23,6 +25,10 @@ def lives(run_dir):
 
 def nodes(run_dir):
     run_steps(run_dir, NODES)
+
+
+def waiting(run_dir):
+    run_steps(run_dir, WAITING)
 
 
 def sanity(run_dir):

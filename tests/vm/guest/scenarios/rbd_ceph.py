@@ -44,6 +44,9 @@ class GuestCeph(ceph_cluster.Ceph):
             return subprocess.Popen(ceph_cluster.daemon_command(daemon, self.configuration),
                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
+    def signal_store(self, number):
+        self._daemons[1].send_signal(number)
+
     def stop(self):
         """Until then they keep the data disk busy."""
         for daemon in self._daemons:
@@ -119,6 +122,10 @@ def recorded(ceph, volume, key=""):
 
 def keys(ceph, volume):
     return ceph.rados("listomapkeys", f"holdfast.volumes.{volume.id[-36]}").split()
+
+
+def unrecord_nodes(ceph, volume):
+    ceph.rados("rmomapkey", f"holdfast.volumes.{volume.id[-36]}", f"{volume.id[-36:]}/nodes")
 
 
 def holders(ceph, volume):

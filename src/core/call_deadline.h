@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// By when the call that a thread serves must be answered.
+//
+// It belongs to the thread, because only the steps that wait for something far away ask for it, and
+// they are many layers below whoever knows it.
+#pragma once
+
+#include <chrono>
+
+namespace holdfast {
+
+// While this lives, the thread serves a call whose caller waits until `deadline` and no longer.
+// Without one, now or in a thread that was started since, nobody waits.
+class CallDeadline final {
+ public:
+  explicit CallDeadline(std::chrono::system_clock::time_point deadline);
+  ~CallDeadline();
+  CallDeadline(const CallDeadline&) = delete;
+  CallDeadline& operator=(const CallDeadline&) = delete;
+
+ private:
+  const std::chrono::steady_clock::time_point outer_;
+};
+
+// Whether the caller has given this thread's call up.
+[[nodiscard]] bool IsPastCallDeadline();
+
+// How long this thread may wait for something: `longest`, or what is left until the caller gives
+// up, less a moment in which it can still be told why. Never negative.
+[[nodiscard]] std::chrono::milliseconds WithinCallDeadline(std::chrono::milliseconds longest);
+
+}  // namespace holdfast

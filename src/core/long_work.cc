@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/long_work.h"
+
+#include <thread>
+
+#include "core/call_deadline.h"
+
+namespace holdfast {
+namespace {
+
+using std::chrono::steady_clock;
+
+absl::Status StillUnderWay(const std::string& what, steady_clock::time_point begun) {
+  const auto age =
+      std::chrono::duration_cast<std::chrono::seconds>(steady_clock::now() - begun).count();
+  return Unavailable("{} is still under way, for {} s now; try again", what, age);
+}
+
+}  // namespace
+
+absl::Status LongWork::Run(const std::string& key, const std::string& what,
+                           const std::function<void()>& work,
+                           const std::function<void()>& after_all) {
+  auto piece = std::make_shared<Piece>(Piece{.what = what});
+  std::unique_lock lock(state_->mutex);
+  if (const auto other = state_->under_way.find(key); other != state_->under_way.end()) {
+    return StillUnderWay(other->second->what, other->second->begun);
+  }
+  // It cannot end before it is counted: the lock is held.
+  std::thread([state = state_, key, piece, work, after_all] {
+    work();
+    End(*state, key, piece, after_all);
+  }).detach();
+  state_->under_way[key] = piece;
+  const auto has_ended = [&] {
+    const auto found = state_->under_way.find(key);
+    return found == state_->under_way.end() || found->second != piece;
+  };
+  if (state_->ended.wait_for(lock, WithinCallDeadline(patience_), has_ended)) {
+    return absl::OkStatus();
+  }
+  piece->given_up = true;
+  return StillUnderWay(what, piece->begun);
+}
+
+void LongWork::End(State& state, const std::string& key, const std::shared_ptr<Piece>& piece,
+                   const std::function<void()>& after_all) {
+  std::unique_lock lock(state.mutex);
+  if (piece->given_up && after_all) {
+    lock.unlock();
+    after_all();
+    lock.lock();
+  }
+  const auto found = state.under_way.find(key);
+  if (found != state.under_way.end() && found->second == piece) state.under_way.erase(found);
+  state.ended.notify_all();
+}
+
+absl::Status LongWork::Await(const std::string& key) {
+  std::unique_lock lock(state_->mutex);
+  const auto found = state_->under_way.find(key);
+  if (found == state_->under_way.end()) return absl::OkStatus();
+  const std::shared_ptr<Piece> piece = found->second;
+  const auto has_ended = [&] { return !state_->under_way.contains(key); };
+  if (state_->ended.wait_for(lock, WithinCallDeadline(patience_), has_ended)) {
+    return absl::OkStatus();
+  }
+  return StillUnderWay(piece->what, piece->begun);
+}
+
+bool LongWork::IsUnderWay(const std::string& key) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->under_way.contains(key);
+}
+
+void LongWork::Forget(const std::string& key) {
+  const std::lock_guard lock(state_->mutex);
+  state_->under_way.erase(key);
+  state_->ended.notify_all();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that may take longer than a call can wait for it, and that nothing can interrupt.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/status.h"
+
+namespace holdfast {
+
+// Runs each piece on a thread of its own, at most one for each key at a time. Calls wait for it as
+// long as their callers do (core/call_deadline.h), but no longer than `patience`. Thread-safe. What
+// is under way when this ends goes on until it is done or the process ends, so it must own what it
+// uses.
+class LongWork final {
+ public:
+  explicit LongWork(std::chrono::milliseconds patience) : patience_(patience) {}
+
+  // Begins the work and waits for its end. UNAVAILABLE, saying that `what` is still under way, when
+  // that does not come in time, and at once while other work of that key is. `after_all` follows
+  // work whose end was not waited for.
+  [[nodiscard]] absl::Status Run(const std::string& key, const std::string& what,
+                                 const std::function<void()>& work,
+                                 const std::function<void()>& after_all = nullptr);
+
+  // Waits until nothing of that key is under way. UNAVAILABLE as above.
+  [[nodiscard]] absl::Status Await(const std::string& key);
+
+  [[nodiscard]] bool IsUnderWay(const std::string& key) const;
+
+  // Lets go of what is under way: it will never end.
+  void Forget(const std::string& key);
+
+ private:
+  struct Piece {
+    std::string what;
+    std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+    bool given_up = false;
+  };
+  struct State {
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::map<std::string, std::shared_ptr<Piece>> under_way;  // by key; guarded by mutex
+  };
+  static void End(State& state, const std::string& key, const std::shared_ptr<Piece>& piece,
+                  const std::function<void()>& after_all);
+
+  const std::chrono::milliseconds patience_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace holdfast
