@@ -32,7 +32,8 @@ bool IsPastCallDeadline() { return steady_clock::now() >= deadline_of_call; }
 
 milliseconds WithinCallDeadline(milliseconds longest) {
   if (deadline_of_call == steady_clock::time_point::max()) return longest;
-  const auto left = std::chrono::duration_cast<milliseconds>(deadline_of_call - steady_clock::now());
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(deadline_of_call - steady_clock::now());
   return std::clamp(left - kAnswerTime, milliseconds(0), longest);
 }
 

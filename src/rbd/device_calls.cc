@@ -29,9 +29,9 @@ absl::StatusOr<os::RbdDevice> DeviceCalls::Map(const std::string& uuid,
 
 absl::StatusOr<Bytes> DeviceCalls::Refresh(const std::string& uuid, const os::RbdDevice& device) {
   const auto size = std::make_shared<absl::StatusOr<Bytes>>(0);
-  RETURN_IF_ERROR(calls_.Run(
-      uuid, fmt::format("the kernel's look at the size of {}", device.block.path),
-      [size, device] { *size = os::RefreshRbdDevice(device); }));
+  RETURN_IF_ERROR(calls_.Run(uuid,
+                             fmt::format("the kernel's look at the size of {}", device.block.path),
+                             [size, device] { *size = os::RefreshRbdDevice(device); }));
   return *size;
 }
 

@@ -20,8 +20,7 @@ class DeviceCalls final {
   // A device that comes too late is unmapped again: nobody would claim it.
   [[nodiscard]] absl::StatusOr<os::RbdDevice> Map(const std::string& uuid,
                                                   const os::RbdMapping& mapping);
-  [[nodiscard]] absl::StatusOr<Bytes> Refresh(const std::string& uuid,
-                                              const os::RbdDevice& device);
+  [[nodiscard]] absl::StatusOr<Bytes> Refresh(const std::string& uuid, const os::RbdDevice& device);
   [[nodiscard]] absl::Status Unmap(const std::string& uuid, const os::RbdDevice& device);
 
   // Waits until the kernel is at work on none of the volume's devices. UNAVAILABLE as above.

@@ -29,7 +29,10 @@ TEST_CASE("work that ends in time is waited for, and nothing follows it") {
   LongWork long_work{hours(1)};
   bool done = false;
   std::promise<void> after_all;
-  CHECK(long_work.Run("a", "the work", [&] { done = true; }, [&] { after_all.set_value(); }).ok());
+  CHECK(long_work
+            .Run(
+                "a", "the work", [&] { done = true; }, [&] { after_all.set_value(); })
+            .ok());
   CHECK(done);
   CHECK_FALSE(long_work.IsUnderWay("a"));
   CHECK(after_all.get_future().wait_for(milliseconds(0)) == std::future_status::timeout);
@@ -39,9 +42,8 @@ TEST_CASE("work that takes longer goes on, with what is to follow it") {
   LongWork long_work{milliseconds(1)};
   Held held;
   std::promise<bool> was_counted;
-  const absl::Status run = long_work.Run("a", "the work", held.work(), [&] {
-    was_counted.set_value(long_work.IsUnderWay("a"));
-  });
+  const absl::Status run = long_work.Run("a", "the work", held.work(),
+                                         [&] { was_counted.set_value(long_work.IsUnderWay("a")); });
   CHECK(absl::IsUnavailable(run));
   CHECK_THAT(std::string(run.message()), Catch::Contains("the work is still under way"));
   CHECK(absl::IsUnavailable(long_work.Await("a")));

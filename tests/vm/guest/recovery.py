@@ -116,7 +116,7 @@ def is_kernel_fault(promise, error):
 
 
 def give_up(driver, promised, promise):
-    kernel_log.excuse(r"XFS \(loop")
+    kernel_log.excuse(r"XFS \((loop|rbd)")
     ledger.begin("kernel-fault", promise.volume.name)
     workload.delete(driver, promise.volume)
     promised.gone.add(promised.volumes.pop(promise.volume.name).volume.id)

@@ -44,8 +44,10 @@ def a_device_that_comes_too_late(driver, run_dir, pool, ceph):
         staging = InThread(lambda: driver.stage(volume, STAGE_S))
         mapping.await_begin()
         refused("UNAVAILABLE", "mapping of image", staging.result)
+        driver.unstage(volume, UNSTAGE_S)
         assert holder(ceph, volume) == {"node": "vm", "client_address": "", "sharing": "alone",
                                         "read_only": False}, "it is still announced"
+        refused("UNAVAILABLE", "mapping of image", lambda: driver.stage(volume, STAGE_S))
         unrecord_nodes(ceph, volume)
         mapping.let_go()
         until(mapping.has_ended, "the kernel does not come back")
