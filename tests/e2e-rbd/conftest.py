@@ -12,6 +12,7 @@ import ceph_cluster
 import ceph_users
 import diagnosis
 import guest_node
+import leaks
 import session
 import workloads as workloads_module
 from cluster import network
@@ -160,21 +161,13 @@ def workloads(cluster, ceph, guest, installation):
 
 def left(cluster, ceph):
     """Returns what deleted volumes left in the API and in Ceph, after it had time to go."""
-    found = []
-
-    def is_clean():
-        found[:] = [f"PersistentVolume left: {volume['metadata']['name']}"
-                    for volume in cluster.api.list("PersistentVolume")]
-        found.extend(f"VolumeAttachment left: {attachment['metadata']['name']}"
-                     for attachment in cluster.api.list("VolumeAttachment"))
-        found.extend(f"image left: {image}" for pool in (ceph_cluster.POOL, TEAM_POOL)
-                     for image in ceph.images(pool))
-        return not found
-    try:
-        until(is_clean, "", SETTLE_SECONDS)
-    except AssertionError:
-        pass
-    return found
+    def find():
+        return [*leaks.volumes(cluster.api),
+                *(f"VolumeAttachment left: {attachment['metadata']['name']}"
+                  for attachment in cluster.api.list("VolumeAttachment")),
+                *(f"image left: {image}" for pool in (ceph_cluster.POOL, TEAM_POOL)
+                  for image in ceph.images(pool))]
+    return leaks.lasting(find, SETTLE_SECONDS)
 
 
 @pytest.hookimpl(hookwrapper=True)

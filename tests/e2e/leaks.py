@@ -14,14 +14,20 @@ KUBELET_BOOKKEEPING = ("publish", "staging")  # kubelet keeps these two empty
 
 def check(cluster):
     """Returns a sentence for each thing that is left, after it had time to go away."""
+    return lasting(lambda: volumes(cluster.api) + [
+        f"{node.name}: {problem}" for node in cluster.nodes.values() for problem in of(node)],
+        SETTLE_SECONDS)
+
+
+def lasting(find, seconds):
+    """What `find` finds, after it had time to find nothing."""
     found = []
 
     def is_clean():
-        found[:] = volumes(cluster.api) + [
-            f"{node.name}: {problem}" for node in cluster.nodes.values() for problem in of(node)]
+        found[:] = find()
         return not found
     try:
-        until(is_clean, "", SETTLE_SECONDS)
+        until(is_clean, "", seconds)
     except AssertionError:
         pass
     return found
