@@ -112,11 +112,11 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
     volumes.pop_back();
     response.set_next_token(volumes.back().id.ToString());
   }
-  for (const Volume& volume : volumes) {
+  ASSIGN_OR_RETURN(const auto conditions, env_.pools.Conditions(volumes));
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
     auto& entry = *response.add_entries();
-    *entry.mutable_volume() = Describe(volume);
-    ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(volume.id.pool));
-    SetCondition(*entry.mutable_status()->mutable_volume_condition(), pool->Condition(volume));
+    *entry.mutable_volume() = Describe(volumes[i]);
+    SetCondition(*entry.mutable_status()->mutable_volume_condition(), conditions.at(i));
   }
   return absl::OkStatus();
 }

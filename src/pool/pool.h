@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,13 @@ class Pool {
 
   // Whether the volume's storage keeps what it promises.
   [[nodiscard]] virtual VolumeCondition Condition(const Volume& volume) = 0;
+
+  // Those of several volumes of this pool, in their order; sooner where each has to be waited for.
+  [[nodiscard]] virtual std::vector<VolumeCondition> Conditions(std::span<const Volume> volumes) {
+    std::vector<VolumeCondition> conditions;
+    for (const Volume& volume : volumes) conditions.push_back(Condition(volume));
+    return conditions;
+  }
 
   // Lets the node stage the volume (ControllerPublishVolume), for clusters that attach. Idempotent.
   // ALREADY_EXISTS: with another mode already; FAILED_PRECONDITION names another node that has it

@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace holdfast::pool {
 
 absl::Status Pools::Add(std::unique_ptr<Pool> pool) {
@@ -62,6 +64,20 @@ absl::StatusOr<std::vector<Volume>> Pools::List(const std::string& after, std::s
     std::move(part.begin(), part.end(), std::back_inserter(volumes));
   }
   return volumes;
+}
+
+absl::StatusOr<std::vector<VolumeCondition>> Pools::Conditions(
+    std::span<const Volume> volumes) const {
+  std::vector<VolumeCondition> conditions;
+  for (auto first = volumes.begin(); first != volumes.end();) {
+    const std::string& name = first->id.pool;
+    const auto last = std::find_if(first, volumes.end(),
+                                   [&](const Volume& volume) { return volume.id.pool != name; });
+    ASSIGN_OR_RETURN(Pool* const pool, Find(name));
+    std::ranges::move(pool->Conditions({first, last}), std::back_inserter(conditions));
+    first = last;
+  }
+  return conditions;
 }
 
 std::vector<Pool*> Pools::all() const {

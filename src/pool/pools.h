@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ class Pools final {
   // start), by id, so that pages stay stable while volumes come and go. Errors as Pool::List.
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after,
                                                          std::size_t limit) const;
+
+  // The condition of each of these volumes, which List gave. INVALID_ARGUMENT if a pool is unknown.
+  [[nodiscard]] absl::StatusOr<std::vector<VolumeCondition>> Conditions(
+      std::span<const Volume> volumes) const;
 
   [[nodiscard]] std::vector<Pool*> all() const;  // by name
 

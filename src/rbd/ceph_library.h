@@ -28,6 +28,7 @@
   CALL(rados_mon_command)                    \
   CALL(rados_omap_get_end)                   \
   CALL(rados_omap_get_next2)                 \
+  CALL(rados_pool_lookup)                    \
   CALL(rados_read_op_omap_get_vals2)         \
   CALL(rados_read_op_omap_get_vals_by_keys2) \
   CALL(rados_read_op_operate)                \

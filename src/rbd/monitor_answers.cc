@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/monitor_answers.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -9,6 +12,15 @@ namespace holdfast::rbd {
 namespace {
 
 using nlohmann::json;
+
+// Errors that stop no request for an image's data: of CephFS, of managers, and of versions.
+constexpr std::array<std::string_view, 4> kOtherServices = {"MDS_", "FS_", "MGR_",
+                                                            "DAEMON_OLD_VERSION"};
+// Warnings that do.
+constexpr std::array<std::string_view, 3> kNotServed = {"OBJECT_UNFOUND", "PG_AVAILABILITY",
+                                                        "POOL_FULL"};
+// Ceph cuts longer details (mon_health_max_detail).
+constexpr std::size_t kMostDetails = 50;
 
 absl::Status Unreadable(const json::exception& error) {
   return Internal("the Ceph monitors' answer is not what it should be: {}", error.what());
@@ -22,6 +34,39 @@ std::vector<std::string> AddressesOf(const json& monitors, const std::string& pr
     }
   }
   return addresses;
+}
+
+// What a line of a check's details begins with if it is about one pool: "pg 3.1f is stuck ...",
+// "pool 'rbd' is full ...".
+bool NamesPool(std::string_view line) {
+  return line.starts_with("pg ") || line.starts_with("pool '");
+}
+bool NamesOneOf(std::string_view line, const std::vector<NamedPool>& pools) {
+  return std::ranges::any_of(pools, [&](const NamedPool& pool) {
+    return line.starts_with(fmt::format("pg {}.", pool.id)) ||
+           line.starts_with(fmt::format("pool '{}' ", pool.name));
+  });
+}
+
+bool IsOfOthers(const json& check, const std::vector<NamedPool>& pools) {
+  const json& details = check.at("detail");
+  if (details.empty() || details.size() >= kMostDetails) return false;
+  return std::ranges::all_of(details, [&](const json& detail) {
+    const std::string line = detail.at("message");
+    return NamesPool(line) && !NamesOneOf(line, pools);
+  });
+}
+
+// Whether a check of that name says that requests for data are not served or data is damaged.
+bool ConcernsData(std::string_view name, const json& check) {
+  if (check.at("severity") == "HEALTH_ERR") {
+    return std::ranges::none_of(kOtherServices,
+                                [&](auto other) { return name.starts_with(other); });
+  }
+  if (name != "OSDMAP_FLAGS") return std::ranges::count(kNotServed, name) > 0;
+  // "pauserd,pausewr,noout flag(s) set"
+  const std::string flags = ',' + check.at("summary").at("message").get<std::string>();
+  return flags.find(",full") != std::string::npos || flags.find(",pause") != std::string::npos;
 }
 
 }  // namespace
@@ -76,6 +121,30 @@ absl::StatusOr<bool> ParseFenced(const std::string& answer, const std::string& a
     return Unreadable(error);
   }
   return fenced;
+}
+
+absl::StatusOr<std::string> AskDataProblem(Cluster& cluster, const std::vector<NamedPool>& pools) {
+  ASSIGN_OR_RETURN(
+      const std::string answer,
+      cluster.AskMonitors(R"({"prefix": "health", "detail": "detail", "format": "json"})"));
+  return ParseDataProblem(answer, pools);
+}
+
+absl::StatusOr<std::string> ParseDataProblem(const std::string& answer,
+                                             const std::vector<NamedPool>& pools) {
+  std::vector<std::string> problems;
+  try {
+    const json health = json::parse(answer);
+    for (const auto& [name, check] : health.at("checks").items()) {
+      if (check.value("muted", false) || !ConcernsData(name, check)) continue;
+      if (IsOfOthers(check, pools)) continue;
+      const std::string summary = check.at("summary").at("message");
+      problems.push_back(fmt::format("{} ({})", name, summary));
+    }
+  } catch (const json::exception& error) {
+    return Unreadable(error);
+  }
+  return fmt::format("{}", fmt::join(problems, ", "));
 }
 
 absl::StatusOr<MonitorAddresses> AskMonitorAddresses(Cluster& cluster) {

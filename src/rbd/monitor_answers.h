@@ -2,6 +2,7 @@
 // What a cluster's monitors say of pools, of clients and of themselves.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,23 @@ struct PoolStatistics {
 [[nodiscard]] absl::StatusOr<bool> IsFenced(Cluster& cluster, const std::string& address);
 [[nodiscard]] absl::StatusOr<bool> ParseFenced(const std::string& answer,
                                                const std::string& address);
+
+// A pool as the monitors' words name it.
+struct NamedPool {
+  std::int64_t id = -1;
+  std::string name;
+};
+
+// Why data of these pools may be unavailable, damaged or not writable, in Ceph's words: the names
+// and summaries of its health checks that say so and are not muted. Empty if none does. Those are
+// the errors, except of services that carry no data of images, and the warnings of which Ceph's
+// documentation ("Health checks") says that requests are not served: PG_AVAILABILITY,
+// OBJECT_UNFOUND, POOL_FULL, and OSDMAP_FLAGS of a cluster that is full or paused. A check whose
+// details name other pools only is theirs.
+[[nodiscard]] absl::StatusOr<std::string> AskDataProblem(Cluster& cluster,
+                                                         const std::vector<NamedPool>& pools);
+[[nodiscard]] absl::StatusOr<std::string> ParseDataProblem(const std::string& answer,
+                                                           const std::vector<NamedPool>& pools);
 
 struct MonitorAddresses {
   std::vector<std::string> addresses;  // "10.0.0.1:6789"

@@ -19,8 +19,6 @@ using nlohmann::json;
 constexpr char kKnownPools[] = "pools";
 constexpr int kPrivate = 0700;
 constexpr int kKnownVersion = 1;
-// The monitors' own figures are no younger.
-constexpr std::chrono::seconds kStatisticsLife{5};
 // The name space of volumes' UUIDs is that of the pool's location; this is the root of them all.
 constexpr char kRootNamespace[] = "a5d2a2c8-2f9e-4f64-9c8c-5f6f1c6d1a3b";
 
@@ -152,25 +150,6 @@ absl::StatusOr<pool::PoolUsage> RbdPool::Usage() {
   return usage;
 }
 
-VolumeCondition RbdPool::Condition(const Volume& volume) {
-  const auto abnormal = [](std::string message) {
-    return VolumeCondition{true, std::move(message)};
-  };
-  const auto ceph = Connect();
-  if (!ceph.ok()) return abnormal(MessageOf(ceph.status()));
-  const auto entry = Journal::Read(**ceph, volume.id.uuid);
-  if (!entry.ok()) return abnormal(MessageOf(entry.status()));
-  const std::string& name = entry->record.image_name;
-  const auto facts = InspectImage(**ceph, name);
-  if (!facts.ok()) return abnormal(MessageOf(facts.status()));
-  if (!*facts) return abnormal(fmt::format("image '{}' is missing from the Ceph pool", name));
-  if ((*facts)->size < volume.capacity_bytes) {
-    return abnormal(fmt::format("image '{}' has {} bytes, the volume has {}: it was truncated",
-                                name, (*facts)->size, volume.capacity_bytes));
-  }
-  return VolumeCondition{false, "storage is as promised"};
-}
-
 absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
   ASSIGN_OR_RETURN(const CephAccess access, PresentAccess());
   if (const Ceph present = PresentConnection(access)) {
@@ -247,17 +226,8 @@ absl::StatusOr<JournalEntry> RbdPool::ReadUsable(const CephPool& ceph, const Vol
 }
 
 absl::StatusOr<std::optional<PoolStatistics>> RbdPool::Statistics(const CephPool& ceph) {
-  const auto now = std::chrono::steady_clock::now();
-  {
-    const std::lock_guard lock(mutex_);
-    if (statistics_ && now - measured_at_ < kStatisticsLife) return statistics_;
-  }
   const std::string& name = access_.data_pool.empty() ? ceph.pool_name() : access_.data_pool;
-  ASSIGN_OR_RETURN(const auto statistics, AskStatistics(ceph.cluster(), name));
-  const std::lock_guard lock(mutex_);
-  statistics_ = statistics;
-  measured_at_ = now;
-  return statistics;
+  return statistics_.Get([&] { return AskStatistics(ceph.cluster(), name); });
 }
 
 absl::Status RbdPool::RequireRoom(const CephPool& ceph, Bytes bytes) {

@@ -3,11 +3,11 @@
 // the cluster (Journal), so every process that reaches it, controller or node, sees the same.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +22,7 @@
 #include "rbd/image_removals.h"
 #include "rbd/journal.h"
 #include "rbd/monitor_answers.h"
+#include "rbd/recent_answer.h"
 
 namespace holdfast::rbd {
 
@@ -64,7 +65,12 @@ class RbdPool final : public pool::Pool {
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
   [[nodiscard]] absl::StatusOr<pool::PoolUsage> Usage() override;
+  // Abnormal: what the cluster's health says of the pool's data (AskDataProblem); a record or image
+  // that is not as it should be; an image that a client has open which no node is recorded to be; a
+  // node that has the volume to write, whose client is gone. Of a cluster that does not answer no
+  // more is asked. What is found is looked at twice, a second apart, and told if it stays.
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
+  [[nodiscard]] std::vector<VolumeCondition> Conditions(std::span<const Volume> volumes) override;
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
                                        AccessMode mode) override;
   [[nodiscard]] absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override;
@@ -130,6 +136,13 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] os::RbdImageName NameOf(const std::string& image) const;
   [[nodiscard]] Volume WithPool(Volume volume) const;
 
+  // rbd_pool_condition.cc
+  struct Look;
+  absl::StatusOr<std::string> ClusterProblem(const CephPool& ceph);
+  [[nodiscard]] Look LookAt(const CephPool& ceph, const VolumeId& id) const;
+  [[nodiscard]] std::vector<Look> LookAtAll(const CephPool& ceph,
+                                            std::span<const Volume> volumes) const;
+
   // rbd_pool_create.cc
   absl::StatusOr<JournalEntry> BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
                                              const std::string& uuid);
@@ -185,9 +198,10 @@ class RbdPool final : public pool::Pool {
   std::mutex mutex_;
   Ceph ceph_;                                             // the last connection; guarded by mutex_
   CephAccess ceph_access_;                                // whose it is; guarded by mutex_
-  std::optional<PoolStatistics> statistics_;              // guarded by mutex_
-  std::chrono::steady_clock::time_point measured_at_{};   // of statistics_; guarded by mutex_
   std::map<CephAccess, std::unique_ptr<RbdPool>> users_;  // guarded by mutex_
+
+  RecentAnswer<std::optional<PoolStatistics>> statistics_;
+  RecentAnswer<std::string> cluster_problem_;
 };
 
 // Makes the cluster refuse the holder's client for good, so that nothing it still has under way is
@@ -197,6 +211,11 @@ class RbdPool final : public pool::Pool {
 // Whether a holder whose client does not watch the image has no client any more. A writer's client
 // always watches; a reader's never does, so it counts as gone only when it was fenced.
 [[nodiscard]] absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder);
+
+// That the image is there and is the record's, with the size that the record says, or, while it
+// grows, one up to the target. FAILED_PRECONDITION otherwise.
+[[nodiscard]] absl::Status RequireImage(const std::optional<ImageFacts>& facts,
+                                        const pool::VolumeRecord& record);
 
 // FAILED_PRECONDITION naming the node.
 [[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder);

@@ -25,6 +25,8 @@ constexpr std::chrono::milliseconds kOpenerInterval{100};
 // How often another process may be faster with the same record before the caller is told so.
 constexpr int kAttempts = 20;
 
+}  // namespace
+
 absl::Status RequireImage(const std::optional<ImageFacts>& facts,
                           const pool::VolumeRecord& record) {
   const std::string& name = record.image_name;
@@ -36,14 +38,14 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
     return FailedPrecondition("image '{}' has id {}, the volume's has {}: it was replaced", name,
                               facts->id, record.image_id);
   }
-  if (facts->size == record.volume.capacity_bytes) return absl::OkStatus();
+  const Bytes least = record.volume.capacity_bytes;
+  const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
+  if (least <= facts->size && facts->size <= most) return absl::OkStatus();
   return FailedPrecondition(
       "image '{}' has {} bytes, its record says {}: it was truncated or "
       "grown by hand",
-      name, facts->size, record.volume.capacity_bytes);
+      name, facts->size, least);
 }
-
-}  // namespace
 
 absl::Status InUse(const std::string& uuid, const Holder& holder) {
   const std::string how = holder.sharing == Sharing::kAlone ? ""

@@ -31,8 +31,8 @@ void DescribeUse(const pool::StageRecord& record, admin::v1::Volume& described) 
   for (const auto& [target, publication] : record.publications) described.add_target_paths(target);
 }
 
-void Describe(pool::Pool& pool, const Volume& volume, const pool::StageStore& stages,
-              admin::v1::Volume& described) {
+void Describe(pool::Pool& pool, const Volume& volume, const VolumeCondition& condition,
+              const pool::StageStore& stages, admin::v1::Volume& described) {
   described.set_id(volume.id.ToString());
   described.set_name(volume.name);
   described.set_pool(volume.id.pool);
@@ -48,7 +48,6 @@ void Describe(pool::Pool& pool, const Volume& volume, const pool::StageStore& st
     const auto record = stages.Find(described.id());
     if (record.ok()) DescribeUse(*record, described);
   }
-  const VolumeCondition condition = pool.Condition(volume);
   described.set_abnormal(condition.abnormal);
   described.set_condition(condition.message);
 }
@@ -69,9 +68,10 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext* context,
                                        admin::v1::ListVolumesResponse* response) {
   return calls_.Run(context, {"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::vector<Volume> volumes, pools_.List("", 0));
-    for (const Volume& volume : volumes) {
-      ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volume.id.pool));
-      Describe(*pool, volume, stages_, *response->add_volumes());
+    ASSIGN_OR_RETURN(const auto conditions, pools_.Conditions(volumes));
+    for (std::size_t i = 0; i < volumes.size(); ++i) {
+      ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volumes[i].id.pool));
+      Describe(*pool, volumes[i], conditions.at(i), stages_, *response->add_volumes());
     }
     return absl::OkStatus();
   });

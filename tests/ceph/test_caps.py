@@ -68,7 +68,9 @@ def test_they_suffice(linked, ceph, place, directory):
                          parameters={"provisioning": "thin", "pool": "ceph"}).volume
     linked.call("ControllerExpandVolume", volume_id=volume.volume_id,
                 capacity_range=csi_client.at_least(2 * SIZE))
-    assert linked.call("ControllerGetVolume", volume_id=volume.volume_id).status
+    condition = linked.call("ControllerGetVolume",
+                            volume_id=volume.volume_id).status.volume_condition
+    assert not condition.abnormal and "not known" not in condition.message, condition.message
     assert len(linked.call("ListVolumes").entries) == 1
     assert linked.call("GetCapacity", parameters={
         "provisioning": "thin", "pool": "ceph"}).available_capacity > 0

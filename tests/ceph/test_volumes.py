@@ -153,19 +153,6 @@ def test_a_quota_is_all_there_is(driver, ceph):
     until(lambda: available() > 512 * MIB, "the quota stays", 60)
 
 
-def test_the_condition_tells_of_damage(driver, ceph):
-    volume = driver.create("pvc-1", size=64 * MIB)
-
-    def condition():
-        return driver.call("ControllerGetVolume",
-                           volume_id=volume.volume_id).status.volume_condition
-    ceph.rbd("resize", "--allow-shrink", "--size", "32M", "--no-progress",
-             f"rbd/{image_of(ceph, volume.volume_id)}")
-    assert condition().abnormal and "truncated" in condition().message
-    ceph.rbd("rm", "--no-progress", f"rbd/{image_of(ceph, volume.volume_id)}")
-    assert condition().abnormal and "missing" in condition().message
-
-
 @pytest.mark.slice
 def test_a_damaged_record_is_never_guessed_at(driver, ceph):
     volume, other = driver.create("pvc-1"), driver.create("pvc-2")

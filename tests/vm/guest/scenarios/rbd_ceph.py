@@ -138,6 +138,12 @@ def holder(ceph, volume):
     return found
 
 
+def condition(driver, volume):
+    """What is wrong with the volume; empty if nothing is."""
+    [found] = [one for one in driver.inventory("volumes") if one["id"] == volume.id]
+    return found["condition"] if found["abnormal"] else ""
+
+
 def made(driver, volume):
     driver.create(volume)
     driver.stage(volume)

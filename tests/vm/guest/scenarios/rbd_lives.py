@@ -7,8 +7,8 @@ import threading
 import durable_file
 import leftovers
 from driver import MIB, Volume
-from scenarios.rbd_ceph import (CEPH, DEVICES, answers, driver_on, gone, holder, ignore_errors,
-                                keys, made, mapped, recorded, refused, until)
+from scenarios.rbd_ceph import (CEPH, DEVICES, answers, condition, driver_on, gone, holder,
+                                ignore_errors, keys, made, mapped, recorded, refused, until)
 
 MKFS = pathlib.Path("/sbin/mkfs.ext4")
 STATE = pathlib.Path("/data/state-vm")
@@ -25,6 +25,7 @@ def a_life_with_growth(driver, run_dir, pool, ceph):
     assert key not in attributes.get("config_info", ""), "the key is to be seen in sysfs"
     claim = holder(ceph, volume)
     assert (claim["node"], claim["client_address"]) == ("vm", attributes["client_addr"].strip())
+    assert not condition(driver, volume)
     uuid = leftovers.filesystem_uuid(volume.staging_path, "ext4")
     first = durable_file.write(volume.target_path / "first")
     before = leftovers.filesystem_size(volume.target_path)

@@ -14,8 +14,8 @@ import threading
 import durable_file
 import kernel_log
 from driver import MIB, Volume
-from scenarios.rbd_ceph import (LIMIT_S, answers, driver_on, gone, holder, holders, ignore_errors,
-                                made, mapped, refused, until, works)
+from scenarios.rbd_ceph import (LIMIT_S, answers, condition, driver_on, gone, holder, holders,
+                                ignore_errors, made, mapped, refused, until, works)
 
 
 # A machine of its own for a driver: what the others mount and map can be hidden from it.
@@ -46,6 +46,7 @@ def readers(driver, run_dir, pool, ceph):
     recorded_nodes = holders(ceph, volume)
     assert [one["node"] for one in recorded_nodes] == ["first", "second"]
     assert {(one["sharing"], one["read_only"]) for one in recorded_nodes} == {("readers", True)}
+    assert not condition(nodes[0], volume)
     writer = driver_on(run_dir, pool, "writer", within=ALONE)
     hide(writer, devices)
     until(lambda: answers(writer), "the writer does not reach the cluster")
@@ -195,6 +196,8 @@ def a_client_that_is_cut_off(driver, run_dir, pool, ceph):
     late = threading.Thread(target=lambda: ignore_errors(
         lambda: durable_file.write(here / "late", chunks=8)), daemon=True)
     late.start()
+    until(lambda: "node 'first' has the volume, but its client" in condition(second, volume),
+          "it is not told that the first node is gone")
     until(lambda: works(lambda: second.stage(elsewhere)), "the volume is not taken over")
     hide(first, [index for index in mapped() if index not in firsts])
     second.publish(elsewhere)
