@@ -139,7 +139,9 @@ def test_a_node_that_hangs_is_given_up(workloads, guest, ceph, installation, att
           "the next node does not get it", SECONDS)
     come_back()
     with Timed("the node that is back gives up its device"):
-        pod = workloads.running(workloads.pod(node=guest.name), seconds=SECONDS)
+        # Its kubelet may still believe in the taint.
+        pod = workloads.running(workloads.pod(node=guest.name, tolerations=[
+            {"operator": "Exists"}]), seconds=SECONDS)
         until(lambda: not workloads.sh(pod, f"ls {DEVICES}"), "it is not unmapped", SECONDS, 1)
     remove(workloads, "Pod", pod)
     assert list(attachments(workloads, volume)) == [other]
