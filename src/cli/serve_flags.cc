@@ -38,6 +38,12 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
                  "for controller and nodes alike");
   serve.add_option("--max-volumes", flags.max_volumes,
                    "Volumes this node takes, for the scheduler; 0: no limit (default)");
+  serve
+      .add_option("--topology", flags.topology,
+                  "KEY=VALUE, repeatable: where this node is, such as "
+                  "topology.kubernetes.io/zone=a, for rbd pools that not every node reaches; left "
+                  "out without a value")
+      ->take_all();
   serve.add_option("--kubelet-registration-dir", flags.kubelet_registration_dir,
                    "kubelet's plugins_registry: the node registers itself there, without "
                    "node-driver-registrar");
@@ -98,6 +104,11 @@ absl::StatusOr<Config> BuildConfig(const ServeFlags& flags) {
   for (const std::string& text : flags.pools) {
     ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text));
     config.pools.push_back(std::move(pool));
+  }
+  if (!flags.topology.empty()) {
+    const auto topology = ParseNodeTopology(flags.topology);
+    RETURN_IF_ERROR(Annotate(topology.status(), "topology"));
+    config.topology = *topology;
   }
   for (const std::string& name : flags.moved_pools) {
     const auto moved = std::ranges::find(config.pools, name, &PoolConfig::name);

@@ -25,6 +25,7 @@ struct ServeFlags {
   std::optional<std::int64_t> max_volumes;
   std::vector<std::string> pools;
   std::vector<std::string> moved_pools;
+  std::vector<std::string> topology;
   std::string kubelet_registration_dir;
   std::string link_listen;
   std::string link_controller;
@@ -42,8 +43,9 @@ struct ServeFlags {
 void AddServeFlags(CLI::App& serve, ServeFlags& flags);
 
 // The configuration: the file that the flags name, if any, and the flags over it. The node is named
-// after the host when neither names it. INVALID_ARGUMENT as ParseConfig and ParsePool say, and for
-// a moved pool that is not configured; NOT_FOUND if the file is not there.
+// after the host when neither names it. INVALID_ARGUMENT as ParseConfig, ParsePool and
+// ParseNodeTopology say, and for a moved pool that is not configured; NOT_FOUND if the file is not
+// there.
 [[nodiscard]] absl::StatusOr<Config> BuildConfig(const ServeFlags& flags);
 
 }  // namespace holdfast::cli

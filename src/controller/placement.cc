@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "rpc/topology.h"
+#include "core/topology_segment.h"
 
 namespace holdfast::controller {
 const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name) {
@@ -20,7 +20,7 @@ const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioni
 }
 
 std::string NodeOf(const csi::v1::Topology& topology, const std::string& driver_name) {
-  const auto segment = topology.segments().find(rpc::TopologyKey(driver_name));
+  const auto segment = topology.segments().find(NodeTopologyKey(driver_name));
   return segment == topology.segments().end() ? std::string() : segment->second;
 }
 

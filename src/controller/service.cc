@@ -41,14 +41,11 @@ std::string Objection(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
                              csi::v1::CreateVolumeResponse& response) {
   ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools));
-  // What every node reaches is where it is wanted.
-  if (request.has_accessibility_requirements() && !create.pool->info().node.empty()) {
-    RETURN_IF_ERROR(CheckTopology(request.accessibility_requirements()));
-  }
+  RETURN_IF_ERROR(CheckTopology(request.accessibility_requirements(), create.pool->info()));
   const VolumeId id = create.pool->IdOf(create.spec.name);
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(id.ToString(), "CreateVolume"));
   ASSIGN_OR_RETURN(const Volume volume, create.pool->Create(create.spec));
-  *response.mutable_volume() = Describe(volume);
+  *response.mutable_volume() = Describe(volume, create.pool->info());
   return absl::OkStatus();
 }
 
@@ -115,7 +112,8 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
   ASSIGN_OR_RETURN(const auto conditions, env_.pools.Conditions(volumes));
   for (std::size_t i = 0; i < volumes.size(); ++i) {
     auto& entry = *response.add_entries();
-    *entry.mutable_volume() = Describe(volumes[i]);
+    ASSIGN_OR_RETURN(const pool::Pool* const pool, env_.pools.Find(volumes[i].id.pool));
+    *entry.mutable_volume() = Describe(volumes[i], pool->info());
     SetCondition(*entry.mutable_status()->mutable_volume_condition(), conditions.at(i));
   }
   return absl::OkStatus();
@@ -127,9 +125,8 @@ absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
   ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
   const bool on_one_node = !pool->info().node.empty();
   if (!question.possible || (question.needs_several_nodes && on_one_node)) return absl::OkStatus();
-  if (request.has_accessible_topology() && !pool->info().node.empty() &&
-      !rpc::Matches(request.accessible_topology(),
-                    rpc::NodeTopology(env_.driver_name, env_.node_id))) {
+  if (!rpc::IsReachedAt(request.accessible_topology(),
+                        rpc::ReachOf(pool->info(), env_.driver_name))) {
     return absl::OkStatus();  // no capacity there
   }
   ASSIGN_OR_RETURN(const PoolCapacity capacity, pool->Measure(question.parameters.provisioning));
@@ -177,7 +174,7 @@ absl::Status Service::Get(const csi::v1::ControllerGetVolumeRequest& request,
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
-  *response.mutable_volume() = Describe(volume);
+  *response.mutable_volume() = Describe(volume, located.pool->info());
   SetCondition(*response.mutable_status()->mutable_volume_condition(),
                located.pool->Condition(volume));
   return absl::OkStatus();
@@ -199,24 +196,27 @@ absl::StatusOr<pool::Pools::Located> Service::LocateAs(
   return located;
 }
 
-absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement) const {
-  const csi::v1::Topology here = rpc::NodeTopology(env_.driver_name, env_.node_id);
+absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement,
+                                    const pool::PoolInfo& pool) const {
+  const csi::v1::Topology reach = rpc::ReachOf(pool, env_.driver_name);
   const auto& requisite = requirement.requisite();
-  const bool fits = requisite.empty() || std::ranges::any_of(requisite, [&](const auto& wanted) {
-                      return rpc::Matches(wanted, here);
+  const bool fits = requisite.empty() || std::ranges::any_of(requisite, [&](const auto& place) {
+                      return rpc::IsReachedAt(place, reach);
                     });
   if (fits) return absl::OkStatus();
+  const auto& [key, value] = *reach.segments().begin();
   return ResourceExhausted(
-      "accessibility_requirements: none of the requisite topologies is node '{}'", env_.node_id);
+      "accessibility_requirements: none of the requisite topologies has {}={}, from where pool "
+      "'{}' is reached",
+      key, value, pool.name);
 }
 
-csi::v1::Volume Service::Describe(const Volume& volume) const {
+csi::v1::Volume Service::Describe(const Volume& volume, const pool::PoolInfo& pool) const {
   csi::v1::Volume described;
   described.set_volume_id(volume.id.ToString());
   described.set_capacity_bytes(volume.capacity_bytes);
-  if (!volume.id.node.empty()) {
-    *described.add_accessible_topology() = rpc::NodeTopology(env_.driver_name, volume.id.node);
-  }
+  csi::v1::Topology reach = rpc::ReachOf(pool, env_.driver_name);
+  if (!reach.segments().empty()) *described.add_accessible_topology() = std::move(reach);
   return described;
 }
 

@@ -81,8 +81,9 @@ class Service final : public csi::v1::Controller::Service {
   absl::StatusOr<pool::Pools::Located> LocateAs(
       const std::string& volume_id,
       const google::protobuf::Map<std::string, std::string>& secrets) const;
-  absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement) const;
-  csi::v1::Volume Describe(const Volume& volume) const;
+  absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement,
+                             const pool::PoolInfo& pool) const;
+  csi::v1::Volume Describe(const Volume& volume, const pool::PoolInfo& pool) const;
 
   const Environment env_;
 };

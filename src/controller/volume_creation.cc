@@ -124,7 +124,8 @@ absl::Status VolumeCreation::CreateOn(const std::string& node,
   const auto& requisite = request.accessibility_requirements().requisite();
   const csi::v1::Topology here = rpc::NodeTopology(driver_name_, node);
   // They may name thousands; a node that is one of them needs to know no more.
-  if (std::ranges::any_of(requisite, [&](const auto& one) { return rpc::Matches(one, here); })) {
+  if (std::ranges::any_of(requisite,
+                          [&](const auto& one) { return rpc::IsReachedAt(one, here); })) {
     auto& place = *command.mutable_create_volume()->mutable_accessibility_requirements();
     place.Clear();
     *place.add_requisite() = here;

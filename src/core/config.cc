@@ -56,6 +56,11 @@ absl::StatusOr<PoolConfig> ParsePoolNode(const YAML::Node& node) {
   return MakePoolConfig(name, storage, keys);
 }
 
+absl::StatusOr<std::vector<TopologySegment>> ParseTopologyNode(const YAML::Node& node) {
+  if (!node.IsSequence()) return InvalidArgument("must be a list of KEY=VALUE");
+  return ParseNodeTopology(node.as<std::vector<std::string>>());
+}
+
 absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node& value) {
   if (key == "pools") {
     if (!value.IsSequence()) return InvalidArgument("must be a list");
@@ -63,6 +68,10 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
       ASSIGN_OR_RETURN(PoolConfig pool, ParsePoolNode(node));
       config.pools.push_back(std::move(pool));
     }
+    return absl::OkStatus();
+  }
+  if (key == "topology") {
+    ASSIGN_OR_RETURN(config.topology, ParseTopologyNode(value));
     return absl::OkStatus();
   }
   const auto text = value.as<std::string>();
@@ -77,8 +86,9 @@ absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node
   } else if (key == "maxVolumes") {
     config.max_volumes = value.as<std::int64_t>();
   } else {
-    return InvalidArgument("unknown setting (known: role, logLevel, attach, maxVolumes, pools, {})",
-                           fmt::join(std::views::keys(kTextSettings), ", "));
+    return InvalidArgument(
+        "unknown setting (known: role, logLevel, attach, maxVolumes, pools, topology, {})",
+        fmt::join(std::views::keys(kTextSettings), ", "));
   }
   return absl::OkStatus();
 }
@@ -90,6 +100,18 @@ absl::Status ValidateDriverName(std::string_view name) {
       !std::isalpha(static_cast<unsigned char>(name.back()))) {
     return InvalidArgument("driver name '{}' must be a domain name of at most {} characters", name,
                            kMaxDriverName);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateTopology(const Config& config) {
+  if (!config.topology.empty() && config.role == Role::kController) {
+    return InvalidArgument("topology is for roles node and all: a controller is on no node");
+  }
+  const std::string own = NodeTopologyKey(config.driver_name);
+  for (const TopologySegment& segment : config.topology) {
+    if (!IsSameTopologyKey(segment.key, own)) continue;
+    return InvalidArgument("topology: key '{}' is the driver's own, its value is the node id", own);
   }
   return absl::OkStatus();
 }
@@ -220,6 +242,7 @@ absl::Status ValidateConfig(const Config& config) {
         "attach needs a controller that knows its nodes: role all, or linkListen");
   }
   RETURN_IF_ERROR(ValidateAddresses(config));
+  RETURN_IF_ERROR(ValidateTopology(config));
   RETURN_IF_ERROR(ValidateLink(config));
   RETURN_IF_ERROR(ValidateToken(config));
   RETURN_IF_ERROR(ValidatePools(config));

@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "core/pool_config.h"
+#include "core/topology_segment.h"
 
 namespace holdfast {
 
@@ -23,7 +24,8 @@ struct Config {
   std::string driver_name = "csi.holdfast.dev";
   LogLevel log_level = LogLevel::kInfo;
   bool attach = false;  // volumes are published to a node by the controller before it stages them
-  std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
+  std::int64_t max_volumes = 0;           // per node, for the scheduler; 0: no limit
+  std::vector<TopologySegment> topology;  // of the node, beside its own
   std::vector<PoolConfig> pools;
   // HOST:PORT each; empty: not served.
   std::string health_address;       // HTTP /healthz and /readyz

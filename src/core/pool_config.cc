@@ -53,7 +53,15 @@ absl::Status SetFileKey(PoolConfig& pool, const std::string& key, const std::str
   return InvalidArgument("unknown key '{}' (known: fs, reserve, overcommit, watermark)", key);
 }
 
+absl::Status SetTopology(PoolConfig& pool, const std::string& text) {
+  ASSIGN_OR_RETURN(const TopologySegment segment, ParseTopologySegment(text));
+  if (segment.value.empty()) return InvalidArgument("key '{}' has no value", segment.key);
+  pool.topology = segment;
+  return absl::OkStatus();
+}
+
 absl::Status SetRbdKey(PoolConfig& pool, const std::string& key, const std::string& value) {
+  if (key == "topology") return Annotate(SetTopology(pool, value), key);
   static const std::map<std::string_view, std::string CephAccess::*> kSettings{
       {"monitors", &CephAccess::monitors},  {"conf", &CephAccess::conf},
       {"user", &CephAccess::user},          {"keyring", &CephAccess::keyring},
@@ -61,8 +69,8 @@ absl::Status SetRbdKey(PoolConfig& pool, const std::string& key, const std::stri
   };
   const auto setting = kSettings.find(key);
   if (setting == kSettings.end()) {
-    return InvalidArgument("unknown key '{}' (known: fs, monitors, conf, user, keyring, dataPool)",
-                           key);
+    return InvalidArgument(
+        "unknown key '{}' (known: fs, monitors, conf, user, keyring, dataPool, topology)", key);
   }
   pool.ceph.*setting->second = value;
   return absl::OkStatus();

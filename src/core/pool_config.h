@@ -4,11 +4,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/bytes.h"
 #include "core/status.h"
+#include "core/topology_segment.h"
 
 namespace holdfast {
 
@@ -39,6 +41,8 @@ struct PoolConfig {
   std::string default_filesystem = "ext4";  // for requests that name none
   SpacePolicy space;                        // file pools only
   CephAccess ceph;                          // rbd pools only
+  // The segment of the nodes that reach it; none: every node does. rbd pools only.
+  std::optional<TopologySegment> topology = std::nullopt;
   // The pool was copied to another filesystem on purpose: its marker may be rewritten for it.
   bool accept_move = false;
 };

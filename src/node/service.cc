@@ -203,7 +203,9 @@ grpc::Status Service::NodeGetInfo(grpc::ServerContext*, const csi::v1::NodeGetIn
   return env_.calls.RunAlways({"NodeGetInfo", "", LogLevel::kDebug}, [&] {
     response->set_node_id(env_.node_id);
     response->set_max_volumes_per_node(env_.max_volumes);
-    *response->mutable_accessible_topology() = rpc::NodeTopology(env_.driver_name, env_.node_id);
+    auto& topology = *response->mutable_accessible_topology();
+    topology = rpc::NodeTopology(env_.driver_name, env_.node_id);
+    for (const auto& [key, value] : env_.topology) (*topology.mutable_segments())[key] = value;
     return absl::OkStatus();
   });
 }

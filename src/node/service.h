@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/key_lock.h"
+#include "core/topology_segment.h"
 #include "node/expander.h"
 #include "node/publisher.h"
 #include "node/stager.h"
@@ -24,6 +26,7 @@ class Service final : public csi::v1::Node::Service {
     const pool::StageStore& stages;
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
+    std::vector<TopologySegment> topology = {};  // of the node, beside the driver's own
   };
   explicit Service(const Environment& environment)
       : env_(environment),

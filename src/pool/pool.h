@@ -9,6 +9,7 @@
 
 #include "core/leftover.h"
 #include "core/secrets.h"
+#include "core/topology_segment.h"
 #include "core/volume.h"
 #include "os/block_device.h"
 
@@ -19,8 +20,10 @@ struct PoolInfo {
   std::string name;
   std::string kind;                // "file", "rbd"
   std::string location;            // directory or Ceph pool, for people
-  std::string node;                // that holds the bytes; empty: every node reaches them
+  std::string node;                // that holds the bytes; empty: nodes reach them over a network
   std::string default_filesystem;  // when a request names none
+  // Without `node`: the segment of the nodes that reach the bytes; none: every node does.
+  std::optional<TopologySegment> topology = std::nullopt;
 };
 
 // The state of a pool for people and metrics.

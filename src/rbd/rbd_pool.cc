@@ -53,7 +53,8 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                       .kind = config.kind,
                       .location = config.location,
                       .node = "",
-                      .default_filesystem = config.default_filesystem};
+                      .default_filesystem = config.default_filesystem,
+                      .topology = config.topology};
   auto common = std::make_shared<Common>(process, std::move(known_pools), std::move(clusters));
   common->identity = std::move(identity);
   return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, std::move(common)));

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/topology.h"
 
-namespace holdfast::rpc {
+#include <algorithm>
 
-std::string TopologyKey(const std::string& driver_name) {
-  return "topology." + driver_name + "/node";
-}
+namespace holdfast::rpc {
 
 csi::v1::Topology NodeTopology(const std::string& driver_name, const std::string& node_id) {
   csi::v1::Topology topology;
-  (*topology.mutable_segments())[TopologyKey(driver_name)] = node_id;
+  (*topology.mutable_segments())[NodeTopologyKey(driver_name)] = node_id;
   return topology;
 }
 
-bool Matches(const csi::v1::Topology& wanted, const csi::v1::Topology& node) {
-  for (const auto& [key, value] : wanted.segments()) {
-    const auto found = node.segments().find(key);
-    if (found == node.segments().end() || found->second != value) return false;
-  }
-  return true;
+csi::v1::Topology ReachOf(const pool::PoolInfo& pool, const std::string& driver_name) {
+  if (!pool.node.empty()) return NodeTopology(driver_name, pool.node);
+  csi::v1::Topology topology;
+  if (pool.topology) (*topology.mutable_segments())[pool.topology->key] = pool.topology->value;
+  return topology;
+}
+
+bool IsReachedAt(const csi::v1::Topology& place, const csi::v1::Topology& reach) {
+  if (place.segments().empty()) return true;
+  return std::ranges::all_of(reach.segments(), [&](const auto& segment) {
+    const auto found = place.segments().find(segment.first);
+    return found != place.segments().end() && found->second == segment.second;
+  });
 }
 
 }  // namespace holdfast::rpc

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where volumes can be reached, in CSI's words: one segment, the node.
+// Where volumes can be reached, in CSI's words.
 #pragma once
 
 #include <string>
 
+#include "pool/pool.h"
 #include "proto/csi.pb.h"
 
 namespace holdfast::rpc {
-
-// "topology.<driver name>/node", the same in every RPC.
-[[nodiscard]] std::string TopologyKey(const std::string& driver_name);
 
 // The segment of one node.
 [[nodiscard]] csi::v1::Topology NodeTopology(const std::string& driver_name,
                                              const std::string& node_id);
 
-// True when something accessible from `node` satisfies the segment.
-[[nodiscard]] bool Matches(const csi::v1::Topology& wanted, const csi::v1::Topology& node);
+// The segment of the nodes that reach the pool's volumes; without segments where all nodes do.
+[[nodiscard]] csi::v1::Topology ReachOf(const pool::PoolInfo& pool, const std::string& driver_name);
+
+// True when whoever is at `place` reaches what is reached from `reach`. A place may have segments
+// under keys of which `reach` says nothing: Kubernetes names all that a node has. One that has no
+// segment at all is any place.
+[[nodiscard]] bool IsReachedAt(const csi::v1::Topology& place, const csi::v1::Topology& reach);
 
 }  // namespace holdfast::rpc

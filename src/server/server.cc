@@ -86,7 +86,7 @@ struct Services {
         controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.stages,
                     parts.volume_locks, parts.calls}),
         node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.stages,
-              parts.volume_locks, parts.calls}),
+              parts.volume_locks, parts.calls, config.topology}),
         admin(parts.pools, parts.stages, parts.reconciler, parts.calls) {}
   identity::Service identity;
   controller::Service controller;

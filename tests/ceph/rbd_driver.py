@@ -16,7 +16,7 @@ KEYS = "0123456789abcdef"
 class RbdDriver(driver.Driver):
     def __init__(self, binary, directory, ceph, user, *, location="rbd", monitors=None,
                  keyring=None, node="test-node", role="all", pools=(),
-                 flags=()):
+                 flags=(), topology=""):
         self.directory = directory
         self.ceph = ceph
         directory.mkdir(exist_ok=True)
@@ -24,6 +24,8 @@ class RbdDriver(driver.Driver):
         own = f"{POOL}=rbd:{location},monitors={monitors or ceph.monitors}"
         if user:
             own += f",user={user},keyring={keyring}"
+        if topology:
+            own += f",topology={topology}"
         self.server = serve.Server(binary, directory, [own, *pools], node, role, flags)
         self.client = csi_client.Client(self.server.socket)
 

@@ -41,6 +41,7 @@ POOL_REFUSALS = {
     "{name: default, path: /srv, overcommit: 0.5}": "/pools/0/overcommit",
     "{name: default, path: /srv, watermark: '90'}": "/pools/0/watermark",
     "{name: default, path: /srv, size: 1Gi}": "'size' not allowed",
+    "{name: default, path: /srv, topology: {zone: a}}": "'topology' not allowed",
 }
 RBD = "name: fast, rbd: volumes, monitors: ['10.0.0.1:6789'], "
 USERS = "controller: {user: a, secret: b}, node: {user: c, secret: d}"
@@ -58,6 +59,12 @@ RBD_REFUSALS = {
     f"{{{RBD} controller: {{user: 'a,b', secret: b}}, node: {{user: a, secret: b}}}}":
         "/pools/0/controller/user",
     f"{{{RBD} {USERS}, dataPool: a b}}": "/pools/0/dataPool",
+    f"{{{RBD} {USERS}, topology: zone=a}}": "/pools/0/topology",
+    f"{{{RBD} {USERS}, topology: {{}}}}": "/pools/0/topology",
+    f"{{{RBD} {USERS}, topology: {{zone: a, rack: b}}}}": "/pools/0/topology",
+    f"{{{RBD} {USERS}, topology: {{A.com/zone: a}}}}": "/pools/0/topology",
+    f"{{{RBD} {USERS}, topology: {{zone: -a}}}}": "/pools/0/topology/zone",
+    f"{{{RBD} {USERS}, topology: {{zone: 'a,fs=xfs'}}}}": "/pools/0/topology/zone",
 }
 CLASS_REFUSALS = {
     "{name: Fast}": "/storageClasses/0/name",

@@ -21,11 +21,9 @@ DRIVER = "csi.holdfast.dev"
 SECONDS = 120
 WORKLOADS = {"controller": ("statefulset", "holdfast-controller"),
              "node": ("daemonset", "holdfast-node")}
-NODE_OBJECTS = [
-    {"apiVersion": "v1", "kind": "Node",
-     "metadata": {"name": NODE, "labels": {TOPOLOGY_KEY: NODE}}},
-    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": NODE}, "spec": {
-        "drivers": [{"name": DRIVER, "nodeID": NODE, "topologyKeys": [TOPOLOGY_KEY]}]}}]
+ZONE = "topology.kubernetes.io/zone"
+LABELS = {TOPOLOGY_KEY: NODE}
+IN_A_ZONE = {**LABELS, ZONE: "a"}
 CLAIM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
          "metadata": {"name": "data", "namespace": "default", "annotations": {
              "volume.kubernetes.io/selected-node": NODE,
@@ -55,15 +53,24 @@ class Objects:
                             "--ignore-not-found")
 
 
+def node_objects(name, labels):
+    """As kubelet writes them for a driver on the node that tells these segments."""
+    return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}},
+            {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name},
+             "spec": {"drivers": [{"name": DRIVER, "nodeID": name,
+                                   "topologyKeys": list(labels)}]}}]
+
+
 @pytest.fixture
-def objects(release):
-    objects = Objects(release.server)
-    for thing in NODE_OBJECTS:
+def objects(release, request):
+    """With a node that has the labels that a test gives as a parameter."""
+    objects, made = Objects(release.server), node_objects(NODE, getattr(request, "param", LABELS))
+    for thing in made:
         objects.apply(thing)
     yield objects
     for told in objects.list("csistoragecapacities", NAMESPACE):
         objects.delete("csistoragecapacity", told["metadata"]["name"], NAMESPACE)
-    for thing in NODE_OBJECTS:
+    for thing in made:
         objects.delete(thing["kind"], thing["metadata"]["name"])
 
 
@@ -124,12 +131,12 @@ def expect_volume(objects):
     return volume["metadata"]["name"]
 
 
-def expect_capacity(objects, owner):
+def expect_capacity(objects, owner, labels):
     """Each class has room on the node, and the objects go with the installation."""
     until(lambda: len(objects.list("csistoragecapacities", NAMESPACE)) == 2,
           "the capacity of two classes is not told", SECONDS)
     for told in objects.list("csistoragecapacities", NAMESPACE):
-        assert told["nodeTopology"]["matchLabels"] == {TOPOLOGY_KEY: NODE}
+        assert told["nodeTopology"]["matchLabels"] == labels
         assert told["maximumVolumeSize"] != "0"
         assert [found["kind"] for found in told["metadata"]["ownerReferences"]] == [owner]
 
@@ -152,13 +159,16 @@ def expect_deletion(objects, volume):
 
 @pytest.mark.parametrize("component, values, owner", [
     ("controller", [], "StatefulSet"), ("node", ["provisioning=nodes"], "DaemonSet")])
-def test_the_provisioner(release, objects, driver, tmp_path, component, values, owner):
+@pytest.mark.parametrize("objects, driver, labels", [
+    (LABELS, [], LABELS), (IN_A_ZONE, [f"--topology={ZONE}=a"], IN_A_ZONE)],
+    indirect=["objects", "driver"], ids=["a node", "a node in a zone"])
+def test_the_provisioner(release, objects, driver, tmp_path, component, values, owner, labels):
     release.upgrade(values)
     pod = make_pod(objects, component)
     with sidecar(release.server, driver, render(*values), component, "provisioner", pod, tmp_path):
         objects.apply(CLAIM)
         volume = expect_volume(objects)
-        expect_capacity(objects, owner)
+        expect_capacity(objects, owner, labels)
         release_volume(objects, volume)
         expect_deletion(objects, volume)
     assert not list((tmp_path / "pool" / "volumes").iterdir())
@@ -208,9 +218,7 @@ def test_the_attacher(release, objects, driver, tmp_path):
     release.server.kubectl("delete", "csidriver", DRIVER)
     values = ["attachRequired=true"]
     release.upgrade(values)
-    stranger = {**NODE_OBJECTS[1], "metadata": {"name": "n2"}, "spec": {
-        "drivers": [{"name": DRIVER, "nodeID": "n2", "topologyKeys": [TOPOLOGY_KEY]}]}}
-    objects.apply(stranger)
+    objects.apply(node_objects("n2", {TOPOLOGY_KEY: "n2"})[1])
     rendered, pod = render(*values), make_pod(objects, "controller")
     with sidecar(release.server, driver, rendered, "controller", "provisioner", pod, tmp_path), \
             sidecar(release.server, driver, rendered, "controller", "attacher", pod, tmp_path):

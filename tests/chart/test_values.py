@@ -76,6 +76,40 @@ def test_volumes_that_every_node_reaches_do_not_wait_for_their_pod():
                      "late": "WaitForFirstConsumer"}
 
 
+def test_nodes_tell_the_labels_of_pools_that_not_all_reach():
+    rendered = render(text=value_sets.ZONES)
+    container = rendered.container("node", "holdfast")
+    fields = {entry["name"]: entry["valueFrom"]["fieldRef"]["fieldPath"]
+              for entry in container["env"]}
+    told = [flag.removeprefix("--topology=").split("=$(") for flag in rendered.flags("node")
+            if flag.startswith("--topology=")]
+    assert [(key, fields[name.removesuffix(")")]) for key, name in told] == [
+        ("example.com/rack", "metadata.labels['example.com/rack']"),
+        ("topology.kubernetes.io/zone", "metadata.labels['topology.kubernetes.io/zone']")]
+    for component in ("controller", "node"):
+        assert [pool.rpartition("topology=")[2] for pool in pools(rendered, component)
+                if "=rbd:" in pool] == ["topology.kubernetes.io/zone=zone-a",
+                                        "topology.kubernetes.io/zone=zone-b", "example.com/rack=7"]
+    others = render(text=value_sets.CEPH)
+    assert "topology" not in " ".join(others.flags("node") + others.flags("controller"))
+    assert len(others.container("node", "holdfast")["env"]) == 1
+
+
+def allowed(rendered, name):
+    """Returns {key: values} of a class."""
+    return {expression["key"]: expression["values"]
+            for term in rendered.one("StorageClass", name).get("allowedTopologies", [])
+            for expression in term["matchLabelExpressions"]}
+
+
+def test_classes_allow_where_their_pool_is_reached():
+    rendered = render(text=value_sets.ZONES)
+    assert {name: allowed(rendered, name) for name in ("local", "a", "b", "racks", "some")} == {
+        "local": {}, "a": {"topology.kubernetes.io/zone": ["zone-a"]},
+        "b": {"topology.kubernetes.io/zone": ["zone-b"]}, "racks": {"example.com/rack": ["7"]},
+        "some": {"example.com/rack": ["1"]}}
+
+
 def secrets_of(rendered, name):
     """Returns {call: (namespace, name)} of a class."""
     parameters = rendered.one("StorageClass", name).get("parameters", {})

@@ -65,6 +65,38 @@ pools:
     node: {user: holdfast-node, secret: ceph-node}
 storageClasses: [{name: fast, parameters: {pool: fast, provisioning: thin}}]
 """
+ZONES = """
+pools:
+  - {name: default, path: /var/lib/holdfast/pools/default}
+  - name: a
+    rbd: a
+    monitors: [10.0.0.1:6789]
+    topology: {topology.kubernetes.io/zone: zone-a}
+    controller: &user {user: holdfast, secret: ceph}
+    node: *user
+  - name: b
+    rbd: b
+    monitors: [10.1.0.1:6789]
+    topology: {topology.kubernetes.io/zone: zone-b}
+    controller: *user
+    node: *user
+  - name: racks
+    rbd: c
+    monitors: [10.2.0.1:6789]
+    topology: {example.com/rack: "7"}
+    controller: *user
+    node: *user
+storageClasses:
+  - {name: local}
+  - {name: a, parameters: {pool: a, provisioning: thin}}
+  - name: b
+    volumeBindingMode: WaitForFirstConsumer
+    parameters: {pool: b, provisioning: thin}
+  - {name: racks, parameters: {pool: racks, provisioning: thin}}
+  - name: some
+    parameters: {pool: a, provisioning: thin}
+    allowedTopologies: [{matchLabelExpressions: [{key: example.com/rack, values: ["1"]}]}]
+"""
 SECRETS = """
 pools:
   - {name: default, path: /var/lib/holdfast/pools/default}
@@ -106,6 +138,7 @@ VALUE_SETS = {
     "pools in Ceph alone, no sidecars": {"text": CEPH_ALONE, "values": [
         "node.sidecars=false", "metrics.enabled=true"]},
     "users of pools in Ceph by their classes": {"text": SECRETS},
+    "pools in Ceph that not every node reaches": {"text": ZONES},
     "attaching": {"values": ["attachRequired=true"]},
     "everything off": {"values": ["networkPolicy=false", "storageClasses=null"]},
 }

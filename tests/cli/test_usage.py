@@ -60,6 +60,10 @@ def test_unknown_output_is_named(holdfast, verb):
     ("--max-volumes=-1", "maxVolumes"),
     ("--endpoint=tcp://localhost:1", "tcp://localhost:1"),
     ("--node-id=a/b", "a/b"),
+    ("--topology=zone", "KEY=VALUE"),
+    ("--topology=A.b/zone=a", "topology: prefix 'A.b'"),
+    ("--topology=topology.csi.holdfast.dev/node=a", "the driver's own"),
+    ("--pool=default=file:/srv,topology=zone=a", "topology"),
 ])
 def test_serve_refuses_what_it_does_not_know(holdfast, directory, flag, word):
     pool = () if flag.startswith("--pool") else (f"--pool=default=file:{directory}",)

@@ -25,6 +25,11 @@ INSTALLED_SECONDS = 300
 SETTLE_SECONDS = 60
 TEAM = "team"  # a pool in a name space of Ceph, and the namespace of the Secrets of its users
 TEAM_POOL = f"{ceph_cluster.POOL}/{TEAM}"
+ZONE = "topology.kubernetes.io/zone"
+ELSEWHERE, IN_REACH = "zone-a", "zone-b"  # where the first node is, and the one in the machine
+ZONE_POOL = f"{ceph_cluster.POOL}/zone"  # that only the latter reaches
+RACK, RACK_POOL = "example.com/rack", f"{ceph_cluster.POOL}/rack"  # the same; pods know no racks
+POOLS = (ceph_cluster.POOL, TEAM_POOL, ZONE_POOL, RACK_POOL)
 CLUSTERS = []  # the one of the session, for the report of a failure
 FIGURES = []  # (what, seconds)
 
@@ -96,7 +101,8 @@ def ceph(cluster):
     daemons = ceph_cluster.CephDaemons(cluster.directory / "ceph", address=network.CONTROL_PLANE)
     try:
         daemons.start()
-        daemons.rbd("namespace", "create", TEAM_POOL)
+        for pool in (TEAM_POOL, ZONE_POOL, RACK_POOL):
+            daemons.rbd("namespace", "create", pool)
         for side in ceph_users.SIDES:
             daemons.make_user(f"holdfast-{side}", *ceph_users.caps(side, ceph_cluster.POOL))
             daemons.make_user(f"{TEAM}-{side}", *ceph_users.caps(side, ceph_cluster.POOL, TEAM))
@@ -134,6 +140,9 @@ def installation(cluster, ceph, guest):
     cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {
         "name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}})
     cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM}})
+    for name in cluster.nodes:
+        cluster.api.patch("Node", name, {"metadata": {"labels": {ZONE: ELSEWHERE, RACK: "1"}}})
+    cluster.api.patch("Node", guest.name, {"metadata": {"labels": {ZONE: IN_REACH, RACK: "7"}}})
     for side in ceph_users.SIDES:
         make_secret(cluster, NAMESPACE, f"ceph-{side}", userKey=key_of(ceph, f"holdfast-{side}"))
         make_secret(cluster, TEAM, f"ceph-{side}", userID=f"{TEAM}-{side}",
@@ -145,7 +154,11 @@ def installation(cluster, ceph, guest):
              for side in ceph_users.SIDES}
     found.write_text(json.dumps({"pools": [
         {"name": "ceph", "rbd": ceph_cluster.POOL, "monitors": [ceph.monitors], **users},
-        {"name": TEAM, "rbd": TEAM_POOL, "monitors": [ceph.monitors]}]}))
+        {"name": TEAM, "rbd": TEAM_POOL, "monitors": [ceph.monitors]},
+        {"name": "zone", "rbd": ZONE_POOL, "monitors": [ceph.monitors], **users,
+         "topology": {ZONE: IN_REACH}},
+        {"name": "rack", "rbd": RACK_POOL, "monitors": [ceph.monitors], **users,
+         "topology": {RACK: "7"}}]}))
     with Timed("the chart is installed and registered on both nodes"):
         made.install()
     return made
@@ -165,7 +178,7 @@ def left(cluster, ceph):
         return [*leaks.volumes(cluster.api),
                 *(f"VolumeAttachment left: {attachment['metadata']['name']}"
                   for attachment in cluster.api.list("VolumeAttachment")),
-                *(f"image left: {image}" for pool in (ceph_cluster.POOL, TEAM_POOL)
+                *(f"image left: {image}" for pool in POOLS
                   for image in ceph.images(pool))]
     return leaks.lasting(find, SETTLE_SECONDS)
 

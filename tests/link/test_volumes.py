@@ -5,7 +5,7 @@ import csi_client
 import grpc
 import kubelet as kubelet_module
 import pytest
-from cluster import node_of, until
+from cluster import TOPOLOGY_KEY, node_of, until
 from csi_client import refused
 from driver import MIB, SIZES
 
@@ -96,6 +96,29 @@ def test_the_preferred_node_comes_first(cluster):
         volume = cluster.create(f"at-{node}", ["n1", "n2"], preferred=[node, "n1", "n2"])
         assert node_of(volume) == node
         delete(cluster, volume)
+
+
+def test_nodes_of_several_segments(new_cluster):
+    """Kubernetes names all segments of a node; its files are on it whatever the others say."""
+    cluster = new_cluster("n1", "n2", node_flags=["--topology=example.com/zone=a"])
+
+    def place(node, zone):
+        return {"segments": {TOPOLOGY_KEY: node, "example.com/zone": zone}}
+    for name, zone in (("told", "a"), ("relabelled", "b")):
+        volume = cluster.call(
+            "CreateVolume", name=name, volume_capabilities=[csi_client.capability()],
+            capacity_range=csi_client.at_least(SIZES["ext4"]), parameters={"provisioning": "thin"},
+            accessibility_requirements={"requisite": [place("n2", zone), place("n1", zone)],
+                                        "preferred": [place("n2", zone)]}).volume
+        assert [dict(found.segments) for found in volume.accessible_topology] == [
+            {TOPOLOGY_KEY: "n2"}]
+        delete(cluster, volume)
+        assert cluster.call("GetCapacity", parameters={"provisioning": "thin"},
+                            accessible_topology=place("n1", zone)).available_capacity > 0
+    with refused("RESOURCE_EXHAUSTED", "no node that the request allows"):
+        cluster.call("CreateVolume", name="pvc", volume_capabilities=[csi_client.capability()],
+                     accessibility_requirements={"requisite": [
+                         {"segments": {"example.com/zone": "a"}}]})
 
 
 def test_a_node_without_room_is_passed_over(small_n1):

@@ -34,6 +34,7 @@ stateDir: /var/lib/a
 driverName: csi.example.org
 logLevel: debug
 maxVolumes: 20
+topology: [topology.kubernetes.io/zone=a, example.org/rack=]
 pools:
   - {name: fast, file: /srv/fast, fs: xfs, reserve: 10Gi, overcommit: 2.5, watermark: 80%}
   - {name: slow, file: /srv/slow}
@@ -45,6 +46,7 @@ pools:
   CHECK(config.driver_name == "csi.example.org");
   CHECK(config.log_level == LogLevel::kDebug);
   CHECK(config.max_volumes == 20);
+  CHECK(config.topology == std::vector<TopologySegment>{{"topology.kubernetes.io/zone", "a"}});
   REQUIRE(config.pools.size() == 2);
   CHECK(config.pools[0].name == "fast");
   CHECK(config.pools[0].location == "/srv/fast");
@@ -150,6 +152,25 @@ TEST_CASE("a whole configuration is checked wherever it came from") {
   CHECK_FAILS(broken([](Config& c) { c.driver_name = std::string(64, 'a'); }), kInvalidArgument,
               "63 characters");
   REQUIRE_OK(broken([](Config& c) { c.driver_name = std::string(63, 'a'); }));
+}
+
+TEST_CASE("a node's topology is its own to say, but for the driver's key") {
+  Config config = ValidConfig();
+  config.topology = {{"topology.kubernetes.io/zone", "a"}, {"topology.csi.holdfast.dev/zone", "a"}};
+  for (const Role role : {Role::kAll, Role::kNode}) {
+    config.role = role;
+    REQUIRE_OK(ValidateConfig(config));
+  }
+  config.role = Role::kController;
+  CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "topology is for roles node and all");
+  config.role = Role::kNode;
+  for (const char* key : {"topology.csi.holdfast.dev/node", "topology.csi.holdfast.dev/Node"}) {
+    config.topology.back().key = key;
+    CHECK_FAILS(ValidateConfig(config), kInvalidArgument,
+                "topology: key 'topology.csi.holdfast.dev/node' is the driver's own");
+  }
+  config.driver_name = "csi.example.org";
+  REQUIRE_OK(ValidateConfig(config));
 }
 
 TEST_CASE("the link's settings fit the role") {

@@ -92,9 +92,16 @@ TEST_CASE("a Ceph pool, its name space and how it is reached") {
                                 .key = "",
                                 .data_pool = "ec"});
   REQUIRE_OK(ParsePool("ceph=rbd:block,conf=/etc/ceph/ceph.conf,user=h,keyring=/k"));
+  CHECK_FALSE(pool.topology);
   // Calls bring user and key as secrets.
   const PoolConfig bare = test::Value(ParsePool("ceph=rbd:block,monitors=10.0.0.1:6789"));
   CHECK((bare.ceph.user + bare.ceph.keyring + bare.ceph.key).empty());
+}
+
+TEST_CASE("a Ceph pool that only some nodes reach") {
+  const PoolConfig pool = test::Value(
+      ParsePool("ceph=rbd:block,topology=topology.kubernetes.io/zone=a,monitors=10.0.0.1:6789"));
+  CHECK(pool.topology == TopologySegment{"topology.kubernetes.io/zone", "a"});
 }
 
 TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
@@ -118,6 +125,12 @@ TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
       {"p=rbd:x,monitors=h:1,user=u,keyring=k", "keyring='k' must be an absolute path"},
       {"p=rbd:x,conf=c,user=u,keyring=/k", "conf='c' must be an absolute path"},
       {"p=rbd:x,monitors=h:1,user=u,keyring=/k,dataPool=a b", "dataPool: 'a b'"},
+      {"p=rbd:x,monitors=h:1,topology=zone", "pool 'p': topology: 'zone' must be KEY=VALUE"},
+      {"p=rbd:x,monitors=h:1,topology=zone=", "topology: key 'zone' has no value"},
+      {"p=rbd:x,monitors=h:1,topology=A.b/zone=a", "topology: prefix 'A.b'"},
+      {"p=rbd:x,monitors=h:1,topology=zone=-", "topology: value '-'"},
+      {"p=rbd:x,monitors=h:1,topology=a=b,topology=c=d", "'topology' is given twice"},
+      {"p=file:/a,topology=zone=a", "unknown key 'topology'"},
       // Space is Ceph's to keep.
       {"p=rbd:x,monitors=h:1,user=u,keyring=/k,reserve=5%", "unknown key 'reserve'"},
       {"p=file:/a,monitors=h:1", "unknown key 'monitors'"},

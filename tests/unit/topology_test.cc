@@ -8,28 +8,51 @@
 namespace holdfast::rpc {
 namespace {
 
+constexpr char kDriver[] = "csi.example.org";
+
 csi::v1::Topology Segments(std::initializer_list<std::pair<const char*, const char*>> segments) {
   csi::v1::Topology topology;
   for (const auto& [key, value] : segments) (*topology.mutable_segments())[key] = value;
   return topology;
 }
 
+pool::PoolInfo Pool(const std::string& node) {
+  return {
+      .id = "", .name = "p", .kind = "", .location = "", .node = node, .default_filesystem = ""};
+}
+
 TEST_CASE("a node is one segment under the driver's key") {
-  CHECK(TopologyKey("csi.example.org") == "topology.csi.example.org/node");
-  const csi::v1::Topology topology = NodeTopology("csi.example.org", "n1");
+  CHECK(NodeTopologyKey(kDriver) == "topology.csi.example.org/node");
+  const csi::v1::Topology topology = NodeTopology(kDriver, "n1");
   REQUIRE(topology.segments_size() == 1);
   CHECK(topology.segments().at("topology.csi.example.org/node") == "n1");
 }
 
-TEST_CASE("what is wanted matches where every wanted segment is") {
-  const csi::v1::Topology node = Segments({{"node", "n1"}, {"rack", "r1"}});
-  CHECK(Matches(Segments({}), node));
-  CHECK(Matches(Segments({{"node", "n1"}}), node));
-  CHECK(Matches(Segments({{"rack", "r1"}, {"node", "n1"}}), node));
-  CHECK_FALSE(Matches(Segments({{"node", "n2"}}), node));
-  CHECK_FALSE(Matches(Segments({{"node", "n1"}, {"rack", "r2"}}), node));
-  CHECK_FALSE(Matches(Segments({{"zone", "z1"}}), node));
-  CHECK_FALSE(Matches(Segments({{"node", "n1"}}), Segments({})));
+TEST_CASE("a pool is reached from its node, from where it is said, or from everywhere") {
+  const csi::v1::Topology node = ReachOf(Pool("n1"), kDriver);
+  REQUIRE(node.segments_size() == 1);
+  CHECK(node.segments().at("topology.csi.example.org/node") == "n1");
+  CHECK(ReachOf(Pool(""), kDriver).segments().empty());
+  pool::PoolInfo zone = Pool("");
+  zone.topology = {"zone", "z1"};
+  REQUIRE(ReachOf(zone, kDriver).segments_size() == 1);
+  CHECK(ReachOf(zone, kDriver).segments().at("zone") == "z1");
+}
+
+TEST_CASE("a place reaches what is reached from one of its segments, whatever others it has") {
+  const csi::v1::Topology zone = Segments({{"zone", "z1"}});
+  CHECK(IsReachedAt(Segments({{"zone", "z1"}}), zone));
+  CHECK(IsReachedAt(Segments({{"node", "n1"}, {"zone", "z1"}, {"rack", "r1"}}), zone));
+  CHECK_FALSE(IsReachedAt(Segments({{"zone", "z2"}}), zone));
+  CHECK_FALSE(IsReachedAt(Segments({{"node", "n1"}, {"zone", "z2"}}), zone));
+  CHECK_FALSE(IsReachedAt(Segments({{"node", "z1"}}), zone));
+  CHECK_FALSE(IsReachedAt(Segments({{"zone", "Z1"}}), zone));
+}
+
+TEST_CASE("a place without segments is any, and what is reached from everywhere is so at any") {
+  CHECK(IsReachedAt(Segments({}), Segments({{"zone", "z1"}})));
+  CHECK(IsReachedAt(Segments({{"node", "n1"}}), Segments({})));
+  CHECK(IsReachedAt(Segments({}), Segments({})));
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ component. */}}
 {{- with get . $component }}
 {{- printf ",user=%s,keyring=%s/userKey" .user (include "holdfast.ceph.directory" $pool) }}
 {{- end }}
+{{- range $key, $value := .topology }},topology={{ $key }}={{ $value }}{{ end }}
 {{- else -}}
 {{ .name }}=file:{{ .path }}
 {{- end }}
@@ -69,6 +70,15 @@ component. */}}
 {{- if hasKey $pool $key }},{{ $key }}={{ index $pool $key }}{{ end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* The keys of the segments of pools that not every node reaches, separated by blanks. */}}
+{{- define "holdfast.topologyKeys" -}}
+{{- $keys := list }}
+{{- range .Values.pools }}
+{{- $keys = concat $keys (keys (default dict .topology)) }}
+{{- end }}
+{{- $keys | uniq | sortAlpha | join " " }}
 {{- end }}
 
 {{/* The parameters by which Kubernetes brings a class's Secrets to the calls of each side. Takes the

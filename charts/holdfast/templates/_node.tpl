@@ -14,6 +14,7 @@ network would reach another one. */}}
 {{- define "holdfast.nodeDriver" -}}
 {{- $socket := index . 1 }}
 {{- with index . 0 -}}
+{{- $topologyKeys := include "holdfast.topologyKeys" . | splitList " " | compact -}}
 - name: holdfast
   image: {{ include "holdfast.image" . | quote }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -34,6 +35,9 @@ network would reach another one. */}}
     {{- if .Values.node.maxVolumes }}
     - --max-volumes={{ .Values.node.maxVolumes }}
     {{- end }}
+    {{- range $index, $key := $topologyKeys }}
+    - --topology={{ $key }}=$(TOPOLOGY_{{ $index }})
+    {{- end }}
     - --link-controller={{ include "holdfast.link.host" . }}:{{ .Values.link.port }}
     - --link-tls=/etc/holdfast/link
     - --link-token=/var/run/holdfast/token/token
@@ -47,6 +51,13 @@ network would reach another one. */}}
   env:
     - name: NODE_NAME
       valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+    {{- if $topologyKeys }}
+    # Kubernetes gives a pod its node's labels of zone and region; without a label this is empty.
+    {{- end }}
+    {{- range $index, $key := $topologyKeys }}
+    - name: TOPOLOGY_{{ $index }}
+      valueFrom: {fieldRef: {fieldPath: "metadata.labels['{{ $key }}']"}}
+    {{- end }}
   ports:
     - {name: health, containerPort: 9808}
     {{- if .Values.metrics.enabled }}
