@@ -3,6 +3,7 @@
 stuck."""
 
 import contextlib
+import functools
 import json
 import signal
 import threading
@@ -85,25 +86,28 @@ def test_an_answer_after_the_deadline_is_uncertain(driver, ceph, frozen):
 
 
 def test_whoever_must_wait_is_told_why_before_its_deadline(driver, ceph, frozen):
-    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    names = [f"pvc-{number}" for number in range(12)]  # more than are at work at the same time
+    refusals = []
+
+    def create(name):
+        while True:
+            try:
+                return driver.create(name, size=64 * MIB,
+                                     call=functools.partial(driver.call, timeout=3))
+            except csi_client.grpc.RpcError as error:
+                assert csi_client.code_of(error) in (*csi_client.MAYBE_RUNNING,
+                                                     "DEADLINE_EXCEEDED"), error.details()
+                refusals.append(error.details())
+
     frozen()
-    with ThreadPoolExecutor(8) as threads:
-        at_work = [threads.submit(driver.create, f"new-{number}", size=64 * MIB)
-                   for number in range(8)]
-        until(lambda: is_refused_for_others(driver, volume_id), "nobody has to wait")
-        ceph.signal("osd.0", signal.SIGCONT)
-        for number, work in enumerate(at_work):
-            if work.exception():
-                until_it_works(lambda number=number: driver.create(f"new-{number}", size=64 * MIB))
-    assert len(driver.listed()) == 9
-
-
-def is_refused_for_others(driver, volume_id):
-    try:
-        driver.call("DeleteVolume", timeout=3, volume_id=volume_id)
-    except csi_client.grpc.RpcError as error:
-        return "other calls are at work" in error.details()
-    raise AssertionError("deleted while the store stands still")
+    with ThreadPoolExecutor(len(names)) as threads:
+        creations = [threads.submit(create, name) for name in names]
+        try:
+            until(lambda: "other calls are at work" in str(refusals), "nobody has to wait", 60)
+        finally:
+            ceph.signal("osd.0", signal.SIGCONT)
+        made = {creation.result().volume_id for creation in creations}
+    assert set(driver.listed()) == made and len(made) == len(names)
 
 
 def until_it_works(call, seconds=60, others=()):
