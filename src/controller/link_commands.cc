@@ -7,7 +7,7 @@
 namespace holdfast::controller {
 namespace {
 
-// The handlers ask nothing of their context: the caller's deadline ends its waiting, not the work.
+// Without one a handler has no deadline: the caller's ends its waiting, not the work.
 grpc::ServerContext* const kNoContext = nullptr;
 
 grpc::Status Dispatch(Service& service, const link::v1::Command& command,

@@ -10,17 +10,20 @@ namespace {
 
 void UnmapLate(const absl::StatusOr<os::RbdDevice>& device) {
   if (!device.ok()) return;
+  const std::string what = fmt::format("{} of image '{}'", device->block.path, device->image);
   const absl::Status unmapped = os::UnmapRbdDevice(*device);
-  LogWarning("{} of image '{}' came too late and is unmapped: {}", device->block.path,
-             device->image, MessageOf(unmapped));
+  if (unmapped.ok()) {
+    LogWarning("{} came when its call had ended, and was unmapped", what);
+  } else {
+    LogWarning("{} came when its call had ended, and stays: {}", what, MessageOf(unmapped));
+  }
 }
 
 }  // namespace
 
 absl::StatusOr<os::RbdDevice> DeviceCalls::Map(const std::string& uuid,
                                                const os::RbdMapping& mapping) {
-  const auto device =
-      std::make_shared<absl::StatusOr<os::RbdDevice>>(absl::UnknownError("not mapped"));
+  const auto device = std::make_shared<absl::StatusOr<os::RbdDevice>>();
   RETURN_IF_ERROR(calls_.Run(
       uuid, fmt::format("the kernel's mapping of image '{}'", mapping.image.image),
       [device, mapping] { *device = os::MapRbdImage(mapping); }, [device] { UnmapLate(*device); }));
