@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/endpoint_check.h"
+#include "cli/eviction_check.h"
 #include "cli/exit_code.h"
 #include "cli/filesystem_checks.h"
 #include "cli/finding.h"
@@ -82,6 +83,7 @@ std::vector<Finding> Examine(const Config& config) {
   }
   for (const PoolConfig& pool : config.pools) {
     add(pool.kind == "rbd" ? CheckRbdPool(pool) : CheckPool(pool, config.state_dir));
+    if (pool.kind == "file") add({CheckEviction(pool)});
   }
   add({CheckKubeletPropagation(), CheckEndpoint(config.endpoint)});
   add(CheckLeftovers(config.endpoint));

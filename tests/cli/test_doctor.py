@@ -175,3 +175,24 @@ def test_kubelet_needs_shared_mounts(doctor, kubelet_directory):
     assert doctor.run(1)[what]["found"] == "not shared"
     subprocess.run(["mount", "--make-shared", kubelet_directory], check=True)
     assert doctor.run(0)[what]["found"] == "shared"
+
+
+def test_a_pool_on_the_disk_that_kubelet_watches(doctor, kubelet_directory):
+    subprocess.run(["mount", "--make-shared", kubelet_directory], check=True)
+    what = "pool 'default', eviction"
+    finding = doctor.check_pool(0)[what]
+    assert finding["level"] == "warning"
+    assert kubelet_directory in finding["found"]
+    assert "5 %" in finding["found"]
+    assert doctor.check_pool(0, ",reserve=20%")[what]["level"] == "ok"
+    assert doctor.check_pool(0, ",reserve=1000Ti")[what]["level"] == "ok"
+
+
+def test_a_pool_on_a_disk_of_its_own(doctor, kubelet_directory):
+    subprocess.run(["mount", "--make-shared", kubelet_directory], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "own", doctor.pool], check=True)
+    try:
+        finding = doctor.check_pool(0)["pool 'default', eviction"]
+        assert (finding["level"], "of its own" in finding["found"]) == ("ok", True)
+    finally:
+        subprocess.run(["umount", doctor.pool], check=True)

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a pool can fill the disk that kubelet watches.
+#pragma once
+
+#include "cli/finding.h"
+#include "core/pool_config.h"
+
+namespace holdfast::cli {
+
+// Volumes are made until only the pool's reserve is free. Where the pool shares a filesystem with
+// kubelet or a container runtime, that must be more than what kubelet wants to see free there, or a
+// legitimate claim makes it remove images and evict pods. A warning then; OK where the pool has a
+// filesystem of its own, or this host has no kubelet.
+[[nodiscard]] Finding CheckEviction(const PoolConfig& pool);
+
+}  // namespace holdfast::cli
