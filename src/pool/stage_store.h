@@ -47,6 +47,9 @@ class StageStore final {
   // Works in `<state directory>/stages`, which it makes.
   [[nodiscard]] static absl::StatusOr<StageStore> Open(int state_directory_fd);
 
+  // The kernel's name for this boot of this machine; no other boot or machine has it.
+  [[nodiscard]] const std::string& boot_id() const { return boot_id_; }
+
   // The record of a volume staged since the last boot. NOT_FOUND if there is none, also when its
   // file is damaged: the mount table then has to do.
   [[nodiscard]] absl::StatusOr<StageRecord> Find(const std::string& volume_id) const;

@@ -36,7 +36,9 @@
   CALL(rados_release_write_op)               \
   CALL(rados_set_pool_full_try)              \
   CALL(rados_shutdown)                       \
+  CALL(rados_write_op_assert_exists)         \
   CALL(rados_write_op_create)                \
+  CALL(rados_write_op_exec)                  \
   CALL(rados_write_op_omap_cmp2)             \
   CALL(rados_write_op_omap_rm_keys2)         \
   CALL(rados_write_op_omap_set2)             \
@@ -45,6 +47,7 @@
 #define HOLDFAST_RBD_CALLS(CALL)     \
   CALL(rbd_close)                    \
   CALL(rbd_create4)                  \
+  CALL(rbd_diff_iterate2)            \
   CALL(rbd_get_features)             \
   CALL(rbd_get_id)                   \
   CALL(rbd_get_size)                 \

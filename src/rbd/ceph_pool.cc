@@ -3,7 +3,16 @@
 
 #include <cerrno>
 
+#include "core/volume_id.h"
+
 namespace holdfast::rbd {
+namespace {
+
+// The name space of pools' identities; the digits that volumes have of them.
+constexpr char kIdentities[] = "3f0a6f51-7c4e-4d0b-9a1e-0d2b8c5e7f64";
+constexpr std::size_t kOwnDigits = 8;
+
+}  // namespace
 
 std::string PoolNameIn(const std::string& location) {
   return location.substr(0, location.find('/'));
@@ -16,6 +25,11 @@ std::string NamespaceIn(const std::string& location) {
 
 std::string CephPoolIdentity::ToString() const {
   return fmt::format("ceph:{}:{}:{}", cluster, pool_id, name_space);
+}
+
+std::string CephPoolIdentity::Mark(const std::string& uuid) const {
+  const std::string own = *UuidOfName(kIdentities, ToString());
+  return uuid.substr(0, uuid.size() - kOwnDigits) + own.substr(0, kOwnDigits);
 }
 
 absl::StatusOr<std::shared_ptr<CephPool>> CephPool::Open(std::shared_ptr<Cluster> cluster,

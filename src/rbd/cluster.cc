@@ -17,6 +17,9 @@ constexpr std::size_t kFsidText = 37;
 // A failure this close to the end of a step is the time-out itself, under whatever name.
 constexpr std::chrono::milliseconds kAlmost{500};
 
+// How long monitors that did not answer are not asked again.
+constexpr std::chrono::seconds kFailureLife{5};
+
 absl::Status Describe(int error, const std::string& what) {
   switch (error) {
     case ETIMEDOUT:
@@ -151,9 +154,13 @@ absl::StatusOr<std::shared_ptr<Cluster>> Clusters::Get(const CephAccess& access)
   if (slot.cluster != nullptr && !slot.cluster->is_dead()) return slot.cluster;
   // Whoever waited while an attempt failed would only fail in the same way, later.
   if (slot.attempts.load() != seen && !slot.failure.ok()) return slot.failure;
+  const bool just_hung = absl::IsUnavailable(slot.failure) &&
+                         std::chrono::steady_clock::now() - slot.failed_at < kFailureLife;
+  if (just_hung) return slot.failure;
   slot.cluster.reset();
   auto connected = Cluster::Connect(access);
   slot.failure = connected.status();
+  slot.failed_at = std::chrono::steady_clock::now();
   ++slot.attempts;
   RETURN_IF_ERROR(connected.status());
   slot.cluster = *std::move(connected);

@@ -71,7 +71,7 @@ class Cluster final {
 class Clusters final {
  public:
   // The connection for this access: the one that lives, or a new one in place of a dead one.
-  // Errors as Cluster::Connect.
+  // Errors as Cluster::Connect; that of an attempt that was not answered is good for some seconds.
   [[nodiscard]] absl::StatusOr<std::shared_ptr<Cluster>> Get(const CephAccess& access);
 
   // Lets go of that connection, which ends when nobody uses it any more.
@@ -79,10 +79,11 @@ class Clusters final {
 
  private:
   struct Slot {
-    std::mutex mutex;                  // held while connecting: whoever comes needs just that
-    std::atomic<int> attempts{0};      // that have ended
-    absl::Status failure;              // of the last attempt; guarded by mutex
-    std::shared_ptr<Cluster> cluster;  // guarded by mutex
+    std::mutex mutex;              // held while connecting: whoever comes needs just that
+    std::atomic<int> attempts{0};  // that have ended
+    absl::Status failure;          // of the last attempt; guarded by mutex
+    std::chrono::steady_clock::time_point failed_at{};  // guarded by mutex
+    std::shared_ptr<Cluster> cluster;                   // guarded by mutex
   };
   Slot& SlotOf(const CephAccess& access);
 

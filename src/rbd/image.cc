@@ -15,7 +15,7 @@ namespace holdfast::rbd {
 namespace {
 
 constexpr std::size_t kIdText = 64;
-constexpr std::size_t kMaxWatchers = 64;
+constexpr std::size_t kFirstWatchers = 8;  // room for them to begin with
 constexpr std::size_t kUuidText = 36;
 constexpr std::size_t kChanceText = 8;
 constexpr std::size_t kFirstImages = 1024;  // room of a list to begin with
@@ -70,11 +70,14 @@ CallResult ReadSize(const CephPool& pool, rbd_image_t image, Bytes& size) {
 CallResult ReadWatchers(const CephPool& pool, rbd_image_t image,
                         std::vector<std::string>& addresses) {
   const CephLibrary& library = pool.library();
-  std::array<rbd_image_watcher_t, kMaxWatchers> watchers{};
-  std::size_t count = watchers.size();
-  CallResult asked = pool.Try("list an image's watchers", [&] {
-    return library.rbd_watchers_list(image, watchers.data(), &count);
-  });
+  std::vector<rbd_image_watcher_t> watchers;
+  std::size_t count = kFirstWatchers;
+  CallResult asked;
+  do {  // it says how much room it needs
+    watchers.resize(count);
+    asked = pool.Try("list an image's watchers",
+                     [&] { return library.rbd_watchers_list(image, watchers.data(), &count); });
+  } while (asked.error == ERANGE);
   if (!asked.status.ok()) return asked;
   for (std::size_t i = 0; i < count; ++i) addresses.emplace_back(watchers.at(i).addr);
   library.rbd_watchers_list_cleanup(watchers.data(), count);
@@ -131,10 +134,7 @@ absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size
                                options.get());
   });
   if (made.error != EEXIST) return made.status;
-  ASSIGN_OR_RETURN(const auto present, InspectImage(pool, name));
-  if (present && present->size == size) return absl::OkStatus();
-  if (present) return AlreadyExists("image '{}' is there with another size", name);
-  return AlreadyExists("image '{}' is there, but was never completed", name);
+  return AlreadyExists("image '{}' is there already, perhaps without some of its parts", name);
 }
 
 absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
@@ -169,6 +169,27 @@ absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
     return Internal("the id of image '{}' is not to be understood", name);
   }
   return std::optional<std::string>(std::in_place, answer.data() + sizeof(size), size);
+}
+
+absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name) {
+  const OpenImage open(pool, name, /*read_only=*/true);
+  if (open.opened().error == ENOENT) return false;
+  RETURN_IF_ERROR(open.opened().status);
+  Bytes size = 0;
+  RETURN_IF_ERROR(ReadSize(pool, open.image(), size).status);
+  bool found = false;
+  const auto note = [](std::uint64_t, std::size_t, int exists, void* noted) {
+    if (exists != 0) *static_cast<bool*>(noted) = true;
+    return exists != 0 ? -ECANCELED : 0;  // one extent is enough
+  };
+  const CallResult looked = pool.Try(fmt::format("look for data in image '{}'", name), [&] {
+    const int result = pool.library().rbd_diff_iterate2(
+        open.image(), nullptr, 0, static_cast<std::uint64_t>(size), /*include_parent=*/0,
+        /*whole_object=*/1, note, &found);
+    return found ? 0 : result;
+  });
+  RETURN_IF_ERROR(looked.status);
+  return found;
 }
 
 absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size) {

@@ -37,8 +37,8 @@ inline constexpr char kImagePrefix[] = "holdfast-";
 // Thread-safe, as all of these. Errors as Cluster::Try. An image is opened read-only to be looked
 // at: opening it for writing would ask the exclusive lock of whoever has it.
 
-// Makes the image of exactly `size` bytes. OK if one of that size is there; ALREADY_EXISTS if one
-// of another size is, or one whose making is under way or was cut short.
+// Makes the image of exactly `size` bytes. ALREADY_EXISTS if there is one: whether its making is
+// under way, was cut short after some of its parts, or has ended does not show.
 [[nodiscard]] absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size,
                                      const std::string& data_pool);
 
@@ -49,6 +49,11 @@ inline constexpr char kImagePrefix[] = "holdfast-";
 // Its id alone, which is found without opening the image. Nothing if there is no such image.
 [[nodiscard]] absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
                                                                      const std::string& name);
+
+// Whether anything was ever written to it, and not discarded since: whether it has data objects.
+// False if there is no such image, or none that can be opened. Reads its object map alone if it has
+// a good one; else it takes as long as the image has objects.
+[[nodiscard]] absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name);
 
 // Grows it to `size` bytes; a larger one stays as it is. FAILED_PRECONDITION if there is none.
 [[nodiscard]] absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "rbd/image.h"
 #include "rbd/omap.h"
 
 namespace holdfast::rbd {
@@ -31,8 +32,13 @@ absl::Status Change(const CephPool& pool, const std::string& uuid, const OmapCha
 absl::StatusOr<pool::VolumeRecord> DecodeOf(const std::string& uuid, const std::string& text) {
   auto record = pool::DecodeRecord(text);
   if (!record.ok()) return Annotate(record.status(), fmt::format("volume {}", uuid));
-  if (record->volume.id.uuid == uuid) return record;
-  return Internal("the record of volume {} is that of {}", uuid, record->volume.id.uuid);
+  if (record->volume.id.uuid != uuid) {
+    return Internal("the record of volume {} is that of {}", uuid, record->volume.id.uuid);
+  }
+  // Nodes may write records, and no images' names: an image of that name is the volume's.
+  if (UuidOfImage(record->image_name) == uuid) return record;
+  return Internal("the record of volume {} is damaged: it names image '{}', which is not its own",
+                  uuid, record->image_name);
 }
 
 }  // namespace

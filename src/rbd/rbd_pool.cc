@@ -97,7 +97,9 @@ absl::Status RbdPool::CheckReady() {
 }
 
 VolumeId RbdPool::IdOf(const std::string& name) const {
-  return VolumeId{info_.name, info_.node, *UuidOfName(info_.id, name)};  // info_.id is a UUID
+  const std::string uuid = *UuidOfName(info_.id, name);  // info_.id is a UUID
+  const auto ceph = Connect();
+  return VolumeId{info_.name, info_.node, ceph.ok() ? (*ceph)->identity().Mark(uuid) : uuid};
 }
 
 absl::StatusOr<Volume> RbdPool::Get(const VolumeId& id) {
@@ -151,7 +153,7 @@ absl::StatusOr<pool::PoolUsage> RbdPool::Usage() {
   return usage;
 }
 
-absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() {
+absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() const {
   ASSIGN_OR_RETURN(const CephAccess access, PresentAccess());
   if (const Ceph present = PresentConnection(access)) {
     const std::lock_guard lock(common_->mutex);
@@ -184,7 +186,7 @@ absl::StatusOr<Places::Place> RbdPool::TakeImagePlace() {
 }
 
 // Null if there is none of that user's that works.
-RbdPool::Ceph RbdPool::PresentConnection(const CephAccess& access) {
+RbdPool::Ceph RbdPool::PresentConnection(const CephAccess& access) const {
   const std::lock_guard lock(mutex_);
   const bool works = ceph_ != nullptr && !ceph_->cluster().is_dead() && ceph_access_ == access;
   if (!works) ceph_.reset();
@@ -203,7 +205,7 @@ absl::StatusOr<CephAccess> RbdPool::PresentAccess() const {
 
 // With common_->mutex held. Volumes of one pool must never be looked for in another, where they
 // would seem to be gone.
-absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) {
+absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) const {
   const std::string found = identity.ToString();
   if (common_->identity && *common_->identity != found) {
     return FailedPrecondition(
@@ -219,8 +221,19 @@ absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<JournalEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
+// NOT_FOUND only of a volume that this very pool can have made: the monitors or the configuration
+// of a pool may have been changed, and a controller in Kubernetes remembers nothing.
+absl::StatusOr<JournalEntry> RbdPool::Read(const CephPool& ceph, const VolumeId& id) const {
   auto entry = Journal::Read(ceph, id.uuid);
+  if (!absl::IsNotFound(entry.status()) || ceph.identity().CanHave(id.uuid)) return entry;
+  return FailedPrecondition(
+      "volume '{}' was made in another Ceph cluster, pool or name space than {}, where pool '{}' "
+      "leads now: give the pool the monitors and the place that it had",
+      id.ToString(), ceph.identity().ToString(), info_.name);
+}
+
+absl::StatusOr<JournalEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
+  auto entry = Read(ceph, id);
   if (entry.ok() && pool::IsUsable(entry->record.volume.state)) return entry;
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
   return NotFound("there is no volume '{}'", id.ToString());

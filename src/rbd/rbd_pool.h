@@ -30,15 +30,19 @@ namespace holdfast::rbd {
 struct Process {
   std::string node_id;
   bool is_controller = true;  // it looks after the whole pool; others after their own devices
-  bool attach = false;        // a volume is published to a node before Attach there
+  // It is a node. One that is not has none, whatever the sysfs of its host shows (that is not
+  // namespaced), and holds no volume, whatever its node_id is.
+  bool has_devices = true;
+  bool attach = false;  // a volume is published to a node before Attach there
   int state_directory_fd = -1;
   const pool::StageStore& stages;  // outlives the pool
 };
 
-// Besides what Pool says: only nodes that can share a volume have it as a device at once. Attach
-// names another one that has it (FAILED_PRECONDITION), and takes it over only from one whose client
-// is gone, which it fences first. Readers' devices are read-only for good, and neither format nor
-// repair a filesystem (FAILED_PRECONDITION).
+// Besides what Pool says: of a volume that another Ceph pool has made nothing is known, so that no
+// call says that it is gone (FAILED_PRECONDITION). Only nodes that can share a volume have it as a
+// device at once. Attach names another one that has it (FAILED_PRECONDITION), and takes it over
+// only from one whose client is gone, which it fences first. Readers' devices are read-only for
+// good, and neither format nor repair a filesystem (FAILED_PRECONDITION).
 class RbdPool final : public pool::Pool {
  public:
   // Connects to nothing: a cluster that is away at the start is no reason to refuse the other
@@ -55,6 +59,8 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
   // Of this process alone: a cluster that is away is not mended by a restart.
   [[nodiscard]] absl::Status CheckReady() override;
+  // Asks the cluster: an id says which Ceph pool it is of. While that cannot be reached it is one
+  // that no volume has.
   [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
@@ -99,6 +105,7 @@ class RbdPool final : public pool::Pool {
     Common(const Process& process, os::UniqueFd known, std::shared_ptr<Clusters> connections)
         : node_id(process.node_id),
           is_controller(process.is_controller),
+          has_devices(process.has_devices),
           attach(process.attach),
           stages(process.stages),
           known_pools(std::move(known)),
@@ -106,11 +113,13 @@ class RbdPool final : public pool::Pool {
 
     const std::string node_id;
     const bool is_controller;
+    const bool has_devices;
     const bool attach;
     const pool::StageStore& stages;
     const os::UniqueFd known_pools;
     const std::shared_ptr<Clusters> clusters;
     Places image_places{kImagesAtOnce};
+    Places look_places{kImagesAtOnce};  // of all calls that look at images together
     ImageRemovals removals;
     DeviceCalls device_calls;
 
@@ -123,12 +132,13 @@ class RbdPool final : public pool::Pool {
       : info_(std::move(info)), access_(std::move(access)), common_(std::move(common)) {}
 
   // rbd_pool.cc
-  absl::StatusOr<Ceph> Connect();
+  absl::StatusOr<Ceph> Connect() const;
   absl::StatusOr<Places::Place> TakeImagePlace();
   absl::StatusOr<CephAccess> PresentAccess() const;
-  Ceph PresentConnection(const CephAccess& access);
+  Ceph PresentConnection(const CephAccess& access) const;
   void Disconnect();
-  absl::Status RequireKnown(const CephPoolIdentity& identity);
+  absl::Status RequireKnown(const CephPoolIdentity& identity) const;
+  absl::StatusOr<JournalEntry> Read(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<JournalEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
   // RESOURCE_EXHAUSTED if the pool has no room for so many bytes.
@@ -152,6 +162,7 @@ class RbdPool final : public pool::Pool {
   void RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry);
 
   // rbd_pool_delete.cc
+  absl::Status RemoveImageOf(const CephPool& ceph, const pool::VolumeRecord& record);
   absl::Status RequireUnusedAnywhere(const CephPool& ceph, const JournalEntry& entry);
   absl::Status Entomb(const CephPool& ceph, JournalEntry& entry);
   absl::Status FinishDeletion(const CephPool& ceph, const JournalEntry& entry);
@@ -168,6 +179,7 @@ class RbdPool final : public pool::Pool {
                                           const VolumeId& id, const Holder& wanted);
   absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
                                     const Holder& wanted);
+  absl::Status RecordFormatted(const CephPool& ceph, JournalEntry& entry);
   absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry,
                                             const VolumeId& id, const Holder& announced);
 
@@ -182,6 +194,9 @@ class RbdPool final : public pool::Pool {
                         const Holder& wanted);
   absl::Status Claim(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
                      const Holder& announced, const std::string& client_address);
+  absl::Status RequireNoClient(const CephPool& ceph, const JournalEntry& entry,
+                               const Holder& holder) const;
+  [[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder) const;
   absl::Status Release(const VolumeId& id);
 
   // rbd_pool_devices.cc
@@ -189,15 +204,16 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
   absl::StatusOr<os::RbdDevice> RequireHeldHere(const JournalEntry& entry);
   [[nodiscard]] bool IsClaimOf(const Holder& holder, const os::RbdDevice& device) const;
+  [[nodiscard]] bool IsOwn(const Holder& holder) const;
   absl::Status Unmap(const os::RbdDevice& device);
 
   const pool::PoolInfo info_;
   const CephAccess access_;  // without a user: of those who reach the pool by As
   const std::shared_ptr<Common> common_;
 
-  std::mutex mutex_;
-  Ceph ceph_;                                             // the last connection; guarded by mutex_
-  CephAccess ceph_access_;                                // whose it is; guarded by mutex_
+  mutable std::mutex mutex_;
+  mutable Ceph ceph_;                                     // the last connection; guarded by mutex_
+  mutable CephAccess ceph_access_;                        // whose it is; guarded by mutex_
   std::map<CephAccess, std::unique_ptr<RbdPool>> users_;  // guarded by mutex_
 
   RecentAnswer<std::optional<PoolStatistics>> statistics_;
@@ -212,12 +228,14 @@ class RbdPool final : public pool::Pool {
 // always watches; a reader's never does, so it counts as gone only when it was fenced.
 [[nodiscard]] absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder);
 
+// That the record's image, if there is one, may go with it: it has the id that the record says; or,
+// of a record that has no id, because it was never completed, nobody has written to it.
+// FAILED_PRECONDITION otherwise.
+[[nodiscard]] absl::Status RequireRemovable(const CephPool& ceph, const pool::VolumeRecord& record);
+
 // That the image is there and is the record's, with the size that the record says, or, while it
 // grows, one up to the target. FAILED_PRECONDITION otherwise.
 [[nodiscard]] absl::Status RequireImage(const std::optional<ImageFacts>& facts,
                                         const pool::VolumeRecord& record);
-
-// FAILED_PRECONDITION naming the node.
-[[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder);
 
 }  // namespace holdfast::rbd

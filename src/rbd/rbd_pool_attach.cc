@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "pool/format_state.h"
 #include "rbd/ceph_key.h"
+#include "rbd/format_mark.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -26,6 +27,19 @@ absl::Status RequireShows(const os::RbdDevice& device, const CephPool& ceph,
       device.block.path, device.image, device.image_id, record.image_name, record.image_id);
 }
 
+std::string MarkOf(const Volume& volume) {
+  return fmt::format("{} {}", volume.filesystem, volume.filesystem_uuid);
+}
+
+absl::Status OlderThanImage(const pool::VolumeRecord& record, const std::string& mark) {
+  return FailedPrecondition(
+      "volume {} is recorded as {}, but its image '{}' says that it was formatted, as {}: the "
+      "record is older than the image, which is left as it is; put the newer record back, or "
+      "rename "
+      "the image (docs/ceph.md, 'A record that is older than its image')",
+      record.volume.id.uuid, ToString(record.volume.state), record.image_name, mark);
+}
+
 void LogIfKept(const VolumeId& id, const absl::Status& released) {
   if (released.ok()) return;
   LogWarning("volume {} keeps its claim of this node: {}", id.ToString(), MessageOf(released));
@@ -39,7 +53,8 @@ absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id, AccessMode m
   const Holder wanted{.node = common_->node_id,
                       .client_address = "",
                       .sharing = SharingOf(mode),
-                      .read_only = IsReaderOnly(mode)};
+                      .read_only = IsReaderOnly(mode),
+                      .boot_id = common_->stages.boot_id()};
   RETURN_IF_ERROR(RequirePublished(entry, wanted));
   if (wanted.read_only) RETURN_IF_ERROR(RequireReadable(entry.record, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
@@ -131,6 +146,8 @@ absl::Status RbdPool::StartFormatting(const VolumeId& id, const std::string& fil
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(RequireHeldHere(entry).status());
+  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
+  if (mark) return OlderThanImage(entry.record, *mark);
   pool::VolumeRecord record = entry.record;
   RETURN_IF_ERROR(pool::EnterFormatting(record, filesystem_uuid));
   return Journal::Replace(*ceph, entry, record, /*as_holder=*/true);
@@ -140,18 +157,32 @@ absl::Status RbdPool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(RequireHeldHere(entry).status());
+  return RecordFormatted(*ceph, entry);
+}
+
+// First at the image itself, so that a record of before will not be believed. A kill in between
+// leaves an image that says what the record began, which BlankAgain finds.
+absl::Status RbdPool::RecordFormatted(const CephPool& ceph, JournalEntry& entry) {
   pool::VolumeRecord record = entry.record;
   RETURN_IF_ERROR(pool::LeaveFormatting(record));
-  return Journal::Replace(*ceph, entry, record, /*as_holder=*/true);
+  RETURN_IF_ERROR(SetFormatMark(ceph, record.image_id, MarkOf(record.volume)));
+  return Journal::Replace(ceph, entry, record, /*as_holder=*/true);
 }
 
 // Through the device, whose client is the one that a takeover fences.
 absl::Status RbdPool::BlankAgain(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(pool::RequireBlankable(entry.record));
   ASSIGN_OR_RETURN(const os::RbdDevice device, RequireHeldHere(entry));
-  return os::ZeroBlockDevice(device.block);
+  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
+  if (!mark) return os::ZeroBlockDevice(device.block);
+  if (*mark != MarkOf(entry.record.volume)) return OlderThanImage(entry.record, *mark);
+  RETURN_IF_ERROR(RecordFormatted(*ceph, entry));
+  return Aborted(
+      "volume '{}' was formatted, but not recorded so, which it is now: nothing is formatted; try "
+      "again",
+      id.ToString());
 }
 
 }  // namespace holdfast::rbd

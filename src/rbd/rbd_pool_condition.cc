@@ -21,15 +21,26 @@ namespace {
 constexpr std::chrono::seconds kSecondLook{1};
 constexpr char kNotAsked[] = "not looked at: the Ceph cluster did not answer in time for others";
 
-// Does the work on each of 0 to count - 1, several at a time: most of it is waiting.
-void Spread(std::size_t count, unsigned at_once, const std::function<void(std::size_t)>& work) {
+// Does the work on each of 0 to count - 1, with helpers as long as there are places: most of it is
+// waiting. Whoever works has a place, and gives it back after each piece: calls take turns. The
+// work is told if it got none in time.
+void Spread(Places& places, std::size_t count,
+            const std::function<void(std::size_t, bool has_place)>& work) {
   std::atomic<std::size_t> next{0};
-  const auto take_turns = [&] {
-    for (std::size_t turn = next++; turn < count; turn = next++) work(turn);
+  const auto take_turns = [&](Places::Place place) {
+    for (std::size_t turn = next++; turn < count; turn = next++) {
+      if (place == nullptr) place = places.Take(WithinCallDeadline(kStepTime));
+      work(turn, place != nullptr);
+      place.reset();
+    }
   };
-  std::vector<std::jthread> others;
-  while (others.size() + 1 < std::min<std::size_t>(count, at_once)) others.emplace_back(take_turns);
-  take_turns();
+  std::vector<std::jthread> helpers;
+  while (helpers.size() + 1 < count) {
+    Places::Place place = places.Take(std::chrono::milliseconds(0));
+    if (place == nullptr) break;
+    helpers.emplace_back(take_turns, std::move(place));
+  }
+  take_turns(nullptr);
 }
 
 // Who has the image open, or should have it open, and is not what the record says.
@@ -124,23 +135,25 @@ std::vector<RbdPool::Look> RbdPool::LookAtAll(const CephPool& ceph,
                                               std::span<const Volume> volumes) const {
   std::vector<Look> looks(volumes.size());
   std::atomic<bool> answered{true};
-  const auto look_at = [&](std::size_t index) {
-    if (IsPastCallDeadline()) answered = false;  // which the caller's own thread knows
+  const auto look_at = [&](std::size_t index, bool has_place) {
+    if (!has_place || IsPastCallDeadline()) answered = false;  // the caller's own thread knows that
     if (!answered) return Look{.problem = Unavailable("{}", kNotAsked)};
     Look look = LookAt(ceph, volumes[index].id);
     if (absl::IsUnavailable(look.problem)) answered = false;
     return look;
   };
-  Spread(looks.size(), kImagesAtOnce, [&](std::size_t i) { looks[i] = look_at(i); });
+  Places& places = common_->look_places;
+  Spread(places, looks.size(),
+         [&](std::size_t i, bool has_place) { looks[i] = look_at(i, has_place); });
   std::vector<std::size_t> doubtful;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (looks[i].IsToBeRepeated()) doubtful.push_back(i);
   }
   if (doubtful.empty()) return looks;
   std::this_thread::sleep_for(WithinCallDeadline(kSecondLook));
-  Spread(doubtful.size(), kImagesAtOnce, [&](std::size_t i) {
+  Spread(places, doubtful.size(), [&](std::size_t i, bool has_place) {
     Look& first = looks[doubtful[i]];
-    Look second = look_at(doubtful[i]);
+    Look second = look_at(doubtful[i], has_place);
     if (second.IsToBeRepeated() && !second.Confirms(first)) second.problem = absl::OkStatus();
     first = std::move(second);
   });

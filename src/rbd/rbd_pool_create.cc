@@ -63,6 +63,7 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   }
   if (present.state == VolumeState::kAllocating) {
     if (absl::AbsDuration(pool::AgeOf(present)) < kMakingTime) return BeingMade(uuid);
+    RETURN_IF_ERROR(RequireRemovable(*ceph, entry->record));
     if (same.ok()) return FillNewVolume(*ceph, *entry);
   }
   RETURN_IF_ERROR(Entomb(*ceph, *entry));
@@ -120,22 +121,25 @@ void RbdPool::RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry) {
   const auto now = Journal::Read(ceph, entry.record.volume.id.uuid);
   const bool unnamed = now.ok() ? now->record.image_name != name : absl::IsNotFound(now.status());
   if (!unnamed) return;
-  const absl::Status removed = common_->removals.Remove(ceph, name);
+  const absl::Status removed = RemoveImageOf(ceph, entry.record);
   if (!removed.ok()) LogWarning("image '{}' is left: {}", name, MessageOf(removed));
 }
 
-// An image whose making stopped in the middle cannot be told from one that another process is just
-// making. So it is given up, under its name, before it is removed: whoever is making it finds the
-// record changed.
+// Only the call that has made an image knows that it has all its parts: a kill may have left it
+// without its object map, which does not show when it is opened to be read. And one that stopped in
+// the middle cannot be told from one that another process is just making. So an image that is there
+// already is given up, under its name, before it is removed: whoever is making it finds the record
+// changed.
 absl::Status RbdPool::MakeOwnImage(const CephPool& ceph, JournalEntry& entry) {
   const Bytes size = entry.record.volume.capacity_bytes;
-  const std::string given_up = entry.record.image_name;
-  const absl::Status made = MakeImage(ceph, given_up, size, access_.data_pool);
+  const pool::VolumeRecord given_up = entry.record;
+  const absl::Status made = MakeImage(ceph, given_up.image_name, size, access_.data_pool);
   if (!absl::IsAlreadyExists(made)) return made;
-  pool::VolumeRecord record = entry.record;
+  RETURN_IF_ERROR(RequireRemovable(ceph, given_up));
+  pool::VolumeRecord record = given_up;
   record.image_name = NewImageName(record.volume.id.uuid);
   RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
-  RETURN_IF_ERROR(common_->removals.Remove(ceph, given_up));
+  RETURN_IF_ERROR(RemoveImageOf(ceph, given_up));
   return MakeImage(ceph, record.image_name, size, access_.data_pool);
 }
 

@@ -13,10 +13,30 @@
 
 namespace holdfast::rbd {
 
+absl::Status RequireRemovable(const CephPool& ceph, const pool::VolumeRecord& record) {
+  const std::string& name = record.image_name;
+  ASSIGN_OR_RETURN(const auto id, ReadImageId(ceph, name));
+  if (!id) return absl::OkStatus();
+  if (!record.image_id.empty() && record.volume.state != VolumeState::kAllocating) {
+    if (*id == record.image_id) return absl::OkStatus();
+    return FailedPrecondition(
+        "image '{}' has id {}, the volume's has {}: it was replaced, and is left alone; if nobody "
+        "needs it, remove it by hand: rbd rm",
+        name, *id, record.image_id);
+  }
+  ASSIGN_OR_RETURN(const bool written, HoldsData(ceph, name));
+  if (!written) return absl::OkStatus();
+  return FailedPrecondition(
+      "the record of volume {} says that its image '{}' was never completed, but that holds data: "
+      "the record is older than the image, which is left alone; put the newer record back, or "
+      "rename the image (docs/ceph.md, 'A record that is older than its image')",
+      record.volume.id.uuid, name);
+}
+
 absl::Status RbdPool::Delete(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  auto entry = Journal::Read(*ceph, id.uuid);
+  auto entry = Read(*ceph, id);
   if (absl::IsNotFound(entry.status())) return absl::OkStatus();
   RETURN_IF_ERROR(entry.status());
   if (pool::IsUsable(entry->record.volume.state)) {
@@ -28,6 +48,7 @@ absl::Status RbdPool::Delete(const VolumeId& id) {
 
 absl::Status RbdPool::Entomb(const CephPool& ceph, JournalEntry& entry) {
   if (entry.record.volume.state == VolumeState::kDeleting) return absl::OkStatus();
+  RETURN_IF_ERROR(RequireRemovable(ceph, entry.record));
   pool::VolumeRecord tombstone = entry.record;
   tombstone.volume.state = VolumeState::kDeleting;
   // With the holder: a node that has announced itself meanwhile is about to map the image.
@@ -47,7 +68,7 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalE
   if (device) std::erase(watchers, device->client_address);
   for (const Holder& holder : entry.nodes.holders) {
     if (std::erase(watchers, holder.client_address) > 0) return InUse(uuid, holder);
-    if (holder.node == common_->node_id) continue;  // its device, if any, is unused
+    if (IsOwn(holder)) continue;  // its device, if any, is unused
     ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
     if (!gone) return InUse(uuid, holder);
   }
@@ -67,8 +88,13 @@ absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const JournalEntry& e
     const bool held_here = device && IsClaimOf(holder, *device);
     if (!held_here && !holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
   }
-  RETURN_IF_ERROR(common_->removals.Remove(ceph, entry.record.image_name));
+  RETURN_IF_ERROR(RemoveImageOf(ceph, entry.record));
   return Journal::Remove(ceph, entry);
+}
+
+absl::Status RbdPool::RemoveImageOf(const CephPool& ceph, const pool::VolumeRecord& record) {
+  RETURN_IF_ERROR(RequireRemovable(ceph, record));
+  return common_->removals.Remove(ceph, record.image_name);
 }
 
 }  // namespace holdfast::rbd

@@ -13,6 +13,7 @@ absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindAttached(const Volum
 
 // From the kernel alone: teardown must not depend on the cluster.
 absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
+  if (!common_->has_devices) return std::vector<os::RbdDevice>();
   ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, os::FindRbdDevices(NameOf(image_prefix)));
   const std::lock_guard lock(common_->mutex);
   std::erase_if(devices, [&](const os::RbdDevice& device) {
@@ -50,7 +51,7 @@ absl::StatusOr<std::vector<VolumeId>> RbdPool::ListOwnDevices() {
 absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
-  const auto entry = Journal::Read(*ceph, id.uuid);
+  const auto entry = Read(*ceph, id);
   if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : Detach(id);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
   const Holder* const own = entry.ok() ? entry->nodes.Find(common_->node_id) : nullptr;
@@ -63,7 +64,16 @@ absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
 
 bool RbdPool::IsClaimOf(const Holder& holder, const os::RbdDevice& device) const {
   return holder.node == common_->node_id &&
-         (holder.client_address.empty() || holder.client_address == device.client_address);
+         (holder.client_address.empty() ? IsOwn(holder)
+                                        : holder.client_address == device.client_address);
+}
+
+// A writer of another boot may be another machine that was given this node's name, as a clone's or
+// a successor's: its watch tells whether it lives, as any other node's. Of a reader nothing would,
+// so after a reboot only its name tells whose it is.
+bool RbdPool::IsOwn(const Holder& holder) const {
+  return common_->has_devices && holder.node == common_->node_id &&
+         (holder.read_only || holder.boot_id == common_->stages.boot_id());
 }
 
 absl::Status RbdPool::Detach(const VolumeId& id) {
@@ -89,7 +99,8 @@ absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const JournalEntry& entry
   const Holder writer{.node = common_->node_id,
                       .client_address = device ? device->client_address : "",
                       .sharing = Sharing::kAlone,
-                      .read_only = false};
+                      .read_only = false,
+                      .boot_id = common_->stages.boot_id()};
   if (device && entry.nodes.holders == std::vector{writer}) return *device;
   return FailedPrecondition("volume {} is not, or no longer, held by this node", uuid);
 }

@@ -47,19 +47,23 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
       name, facts->size, least);
 }
 
-absl::Status InUse(const std::string& uuid, const Holder& holder) {
+// FAILED_PRECONDITION naming the node.
+absl::Status RbdPool::InUse(const std::string& uuid, const Holder& holder) const {
   const std::string how = holder.sharing == Sharing::kAlone ? ""
                                                             : " with an access mode of several"
                                                               " nodes";
+  const bool namesake = common_->has_devices && holder.node == common_->node_id;
+  const std::string which =
+      namesake ? ", in another boot: before a reboot, or on another machine of that name" : "";
   const std::string remedy =
       holder.read_only && !holder.client_address.empty()
           ? "; a reader's life is not seen: if that node is gone for good, fence its client: ceph "
             "osd blocklist add " +
                 holder.client_address
           : "";
-  return FailedPrecondition("volume {} is in use on node '{}'{} (client {}){}", uuid, holder.node,
-                            how, holder.client_address.empty() ? "unknown" : holder.client_address,
-                            remedy);
+  return FailedPrecondition(
+      "volume {} is in use on node '{}'{}{} (client {}){}", uuid, holder.node, which, how,
+      holder.client_address.empty() ? "unknown" : holder.client_address, remedy);
 }
 
 absl::Status Fence(Cluster& cluster, const Holder& holder) {
@@ -99,13 +103,12 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& e
     VolumeNodes leaving;
     for (const Holder& holder : entry.nodes.holders) {
       const bool watches = std::erase(strangers, holder.client_address) > 0;
-      const bool own = holder.node == wanted.node;
-      if (!own && CanShare(holder, wanted)) {
+      if (holder.node != wanted.node && CanShare(holder, wanted)) {
         staying.holders.push_back(holder);
         continue;
       }
-      // This node's own client is gone with its device: a reboot. Its watch ends by and by.
-      if (!own) {
+      // This node's own client is gone with its device.
+      if (!IsOwn(holder)) {
         ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
         if (watches || !gone) return InUse(id.uuid, holder);
       }
@@ -119,7 +122,7 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& e
     }
     if (std::chrono::steady_clock::now() > deadline) {
       const auto announced = std::ranges::find_if(leaving.holders, [&](const Holder& holder) {
-        return holder.client_address.empty() && holder.node != wanted.node;
+        return holder.client_address.empty() && !IsOwn(holder);
       });
       if (announced != leaving.holders.end()) return InUse(id.uuid, *announced);
       return FailedPrecondition(
@@ -162,16 +165,31 @@ absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const Vol
   }
 }
 
+// That the client of a claim is gone, as far as watches tell. UNAVAILABLE otherwise: it may be the
+// watch that a reboot has left, which ends by itself.
+absl::Status RbdPool::RequireNoClient(const CephPool& ceph, const JournalEntry& entry,
+                                      const Holder& holder) const {
+  ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
+  const std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
+  const bool is_open = holder.client_address.empty()
+                           ? !watchers.empty()
+                           : std::ranges::count(watchers, holder.client_address) != 0;
+  if (!is_open) return absl::OkStatus();
+  return WithCode(InUse(entry.record.volume.id.uuid, holder), absl::StatusCode::kUnavailable);
+}
+
 // Takes this node out of the journal. It stays there while something has to be taken back here
 // (ForgetUndo), because it tells whether another node had the volume meanwhile.
 absl::Status RbdPool::Release(const VolumeId& id) {
   if (common_->stages.HasUndo(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   for (int attempt = 1;; ++attempt) {
-    auto entry = Journal::Read(*ceph, id.uuid);
+    auto entry = Read(*ceph, id);
     if (absl::IsNotFound(entry.status())) return absl::OkStatus();
     RETURN_IF_ERROR(entry.status());
-    if (entry->nodes.Find(common_->node_id) == nullptr) return absl::OkStatus();
+    const Holder* const own = entry->nodes.Find(common_->node_id);
+    if (own == nullptr) return absl::OkStatus();
+    if (!IsOwn(*own)) RETURN_IF_ERROR(RequireNoClient(*ceph, *entry, *own));
     const absl::Status released =
         Journal::SetNodes(*ceph, *entry, entry->nodes.Without(common_->node_id));
     if (!absl::IsAborted(released) || attempt == kAttempts) return released;

@@ -45,7 +45,7 @@ absl::Status RbdPool::UnpublishFrom(const VolumeId& id, const std::string& node)
   }
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   for (int attempt = 1;; ++attempt) {
-    auto entry = Journal::Read(*ceph, id.uuid);
+    auto entry = Read(*ceph, id);
     if (absl::IsNotFound(entry.status())) return absl::OkStatus();
     RETURN_IF_ERROR(entry.status());
     const absl::Status withdrawn = Withdraw(*ceph, *entry, node);

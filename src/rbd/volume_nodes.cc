@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/volume_id.h"
 #include "pool/checked_json.h"
 
 namespace holdfast::rbd {
@@ -42,11 +43,26 @@ absl::Status RequireSharing(const std::vector<Node>& nodes) {
   return absl::OkStatus();
 }
 
+// Nodes write these records. Messages name what is in them, and tell people to type it.
+absl::Status RequireNode(const std::string& node) {
+  if (ValidateNodeId(node).ok()) return absl::OkStatus();
+  return Internal("{} is damaged: it has a node that cannot be", kWhat);
+}
+
+absl::Status RequireAddress(const std::string& address) {
+  constexpr char kOfAddresses[] = "0123456789abcdefABCDEF.:[]/";
+  if (address.find_first_not_of(kOfAddresses) == std::string::npos) return absl::OkStatus();
+  return Internal("{} is damaged: it has a client address that cannot be", kWhat);
+}
+
 absl::StatusOr<Holder> DecodeHolder(const json& object) {
   Holder holder{.node = object.at("node").get<std::string>(),
                 .client_address = object.at("client_address").get<std::string>(),
                 .sharing = Sharing::kAlone,
-                .read_only = object.at("read_only").get<bool>()};
+                .read_only = object.at("read_only").get<bool>(),
+                .boot_id = object.value("boot_id", "")};
+  RETURN_IF_ERROR(RequireNode(holder.node));
+  RETURN_IF_ERROR(RequireAddress(holder.client_address));
   ASSIGN_OR_RETURN(holder.sharing, SharingNamed(object.at("sharing").get<std::string>()));
   return holder;
 }
@@ -91,7 +107,8 @@ std::string EncodeNodes(const VolumeNodes& nodes) {
     holders.push_back({{"node", holder.node},
                        {"client_address", holder.client_address},
                        {"sharing", NameOf(holder.sharing)},
-                       {"read_only", holder.read_only}});
+                       {"read_only", holder.read_only},
+                       {"boot_id", holder.boot_id}});
   }
   json published = json::array();
   for (const PublishedNode& one : nodes.published) {
@@ -114,6 +131,7 @@ absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text) {
       const auto mode = ParseAccessMode(described.at("access_mode").get<std::string>());
       RETURN_IF_ERROR(Annotate(WithCode(mode.status(), absl::StatusCode::kInternal), kWhat));
       nodes.published.push_back({described.at("node").get<std::string>(), *mode});
+      RETURN_IF_ERROR(RequireNode(nodes.published.back().node));
     }
   } catch (const json::exception& error) {
     return Internal("{} is damaged: {}", kWhat, error.what());

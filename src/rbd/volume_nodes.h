@@ -19,6 +19,8 @@ struct Holder {
   std::string client_address;  // of the node's client for this one device; empty: announced
   Sharing sharing = Sharing::kAlone;
   bool read_only = false;  // how it is mapped; such a client has no watch that tells of its life
+  // Of the kernel that has the device: two machines that were given one name have two.
+  std::string boot_id = "";
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };

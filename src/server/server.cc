@@ -130,6 +130,7 @@ absl::StatusOr<std::unique_ptr<pool::Pool>> OpenPool(
 absl::Status OpenPools(const Config& config, int state_directory_fd, Parts& parts) {
   const rbd::Process process{.node_id = config.node_id,
                              .is_controller = config.role != Role::kNode,
+                             .has_devices = config.role != Role::kController,
                              .attach = config.attach,
                              .state_directory_fd = state_directory_fd,
                              .stages = parts.stages};

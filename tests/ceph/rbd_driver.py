@@ -2,6 +2,7 @@
 """A driver whose pool is in Ceph."""
 
 import json
+import pathlib
 import time
 
 import csi_client
@@ -68,6 +69,12 @@ def record(ceph, volume_id):
     return value(ceph, [], journal_object(uuid), uuid)
 
 
+def put_record(ceph, uuid, stored):
+    """Puts a whole record in the place of the present one, with a right checksum."""
+    text = record_text.sealed(dict(stored)).decode()
+    ceph.rados("setomapval", journal_object(uuid), uuid, text)
+
+
 def change_record(ceph, uuid, **changes):
     """Writes other values under a right checksum."""
     path = ceph.directory / "changed"
@@ -80,8 +87,8 @@ def nodes_key(volume_id):
     return f"{driver.uuid_of(volume_id)}/nodes"
 
 
-def holder(node, address, sharing="alone", read_only=None):
-    return {"node": node, "client_address": address, "sharing": sharing,
+def holder(node, address, sharing="alone", read_only=None, boot=""):
+    return {"node": node, "client_address": address, "sharing": sharing, "boot_id": boot,
             "read_only": sharing == "readers" if read_only is None else read_only}
 
 
@@ -102,6 +109,28 @@ def change_nodes(ceph, volume_id, text):
 
 def unrecord_nodes(ceph, volume_id):
     ceph.rados("rmomapkey", journal_object(driver.uuid_of(volume_id)), nodes_key(volume_id))
+
+
+def never_made(volume_id):
+    """The id of a volume that the same pool could have made, and has not."""
+    return f"{volume_id[:-12]}0000{volume_id[-8:]}"
+
+
+def boot_id():
+    return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def has_all_parts(ceph, volume_id):
+    """Of an image as librbd makes it: header, object map, nothing marked as unsound."""
+    info = ceph.image_info(image_of(ceph, volume_id))
+    objects = ceph.rados("ls").split()
+    return info["flags"] == [] and all(f"{part}.{info['id']}" in objects
+                                       for part in ("rbd_header", "rbd_object_map"))
+
+
+def write_data(ceph, image):
+    ceph.rbd("bench", "--io-type", "write", "--io-size", "4096", "--io-threads", "1",
+             "--io-total", "4096", f"rbd/{image}")
 
 
 def moment(seconds):

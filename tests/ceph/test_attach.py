@@ -9,7 +9,7 @@ import pytest
 import csi_client
 import driver as driver_module
 from csi_client import capability, refused
-from rbd_driver import holder, image_of, nodes, record_nodes
+from rbd_driver import holder, image_of, never_made, nodes, record_nodes
 from test_faults import until_it_works
 
 MIB = driver_module.MIB
@@ -104,7 +104,7 @@ def test_what_is_refused(two):
     with refused("NOT_FOUND", "no node 'n2'"):
         publish(driver, volume_id, "n2")
     with refused("NOT_FOUND", "no volume"):
-        publish(driver, volume_id[:-4] + "0000", "n1")
+        publish(driver, never_made(volume_id), "n1")
     with refused("INVALID_ARGUMENT", "readonly"):
         publish(driver, volume_id, "n1", readonly=True)
     with refused("INVALID_ARGUMENT", "volume_capability.access_mode MULTI_NODE_MULTI_WRITER"):

@@ -12,7 +12,8 @@ import pytest
 import csi_client
 import driver as driver_module
 from cluster import until
-from rbd_driver import holder, image_of, journal, nodes, record, record_nodes, residue
+from rbd_driver import (has_all_parts, holder, image_of, journal, nodes, record, record_nodes,
+                        residue)
 from test_attach import ATTACH, publish, published, unpublish
 from test_faults import until_it_works
 
@@ -99,6 +100,7 @@ def test_create(driver, kill_point, ceph):
         assert driver.listed() == [volume.volume_id] and ceph.images() == [
             image_of(ceph, volume.volume_id)]
         assert record(ceph, volume.volume_id)["state"] == "ready"
+        assert has_all_parts(ceph, volume.volume_id)
         until_it_works(lambda: driver.delete(volume.volume_id))
         assert residue(ceph) == []
     steps = each_kill(driver, kill_point, lambda number: number,
@@ -205,6 +207,7 @@ def test_in_the_middle_of_calls(driver, kill_point, ceph):
                    rng.randrange(2, 6), rng.randrange(1, 8000))
         volume = until_it_works(lambda: driver.create(name, size=64 * MIB))
         assert ceph.images() == [image_of(ceph, volume.volume_id)]
+        assert has_all_parts(ceph, volume.volume_id), f"seed {SEED}"
         run_killed(driver, kill_point, lambda: driver.delete(volume.volume_id),
                    rng.randrange(2, 5), rng.randrange(1, 8000))
         until_it_works(lambda: driver.delete(volume.volume_id))

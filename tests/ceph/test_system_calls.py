@@ -15,7 +15,7 @@ import pytest
 import csi_client
 import driver as driver_module
 from cluster import until
-from rbd_driver import image_of, record, residue
+from rbd_driver import has_all_parts, image_of, record, residue
 from test_faults import until_it_works
 
 MIB = driver_module.MIB
@@ -112,6 +112,7 @@ def test_create(driver, ceph, fault):
         volume = until_it_works(lambda: create(name))
         assert driver.listed() == [volume.volume_id]
         assert ceph.images() == [image_of(ceph, volume.volume_id)]
+        assert has_all_parts(ceph, volume.volume_id)
         until_it_works(lambda: driver.delete(volume.volume_id))
         assert residue(ceph) == []
     at_sends(driver, fault, "pvc-{}".format, create, check)

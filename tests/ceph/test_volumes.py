@@ -13,7 +13,7 @@ import driver_fixtures
 import rbd_driver
 from cluster import until
 from csi_client import refused
-from rbd_driver import image_of, journal, journal_object, record, residue
+from rbd_driver import image_of, journal, journal_object, never_made, record, residue
 
 MIB = driver_module.MIB
 
@@ -94,7 +94,7 @@ def test_growing(driver, ceph):
     assert image_size(ceph, volume.volume_id) == 64 * MIB + 4096
     assert record(ceph, volume.volume_id)["grow_to_bytes"] == 0
     with refused("NOT_FOUND"):
-        expand(driver, volume.volume_id[:-1] + "0", 65 * MIB)
+        expand(driver, never_made(volume.volume_id), 65 * MIB)
 
 
 @pytest.mark.slice

@@ -113,7 +113,7 @@ def test_what_a_user_put_there_meanwhile_is_kept(driver, kubelet, program_gate):
     gate = program_gate("mkfs.ext4")
     kubelet.global_mount(volume).mkdir(parents=True)
     with pytest.raises(grpc.RpcError):
-        driver.call("NodeStageVolume", timeout=0.2, volume_id=volume.handle,
+        driver.call("NodeStageVolume", timeout=1, volume_id=volume.handle,
                     staging_target_path=str(kubelet.global_mount(volume)),
                     volume_capability=volume.capability())
     gate.wait_until_started()

@@ -15,7 +15,7 @@ from csi_client import refused
 from kubelet import PersistentVolume
 
 SECONDS = 30
-SHORT_SECONDS = 0.2
+SHORT_SECONDS = 1  # in which a program is started, and held up
 
 
 def new_volume(driver, name="pv", filesystem="ext4"):

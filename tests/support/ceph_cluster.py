@@ -147,8 +147,18 @@ class Ceph:
     def images(self, pool=POOL):
         return json.loads(self.rbd("ls", "--format", "json", pool))
 
+    def image_info(self, image, pool=POOL):
+        return json.loads(self.rbd("info", "--format", "json", f"{pool}/{image}"))
+
     def image_bytes(self, image, pool=POOL):
-        return json.loads(self.rbd("info", "--format", "json", f"{pool}/{image}"))["size"]
+        return self.image_info(image, pool)["size"]
+
+    def cluster_id(self):
+        return json.loads(self.ceph("fsid"))["fsid"]
+
+    def pool_id(self, pool=POOL):
+        return next(one["poolnum"] for one in json.loads(self.ceph("osd", "lspools"))
+                    if one["poolname"] == pool)
 
     def watch(self, image, pool=POOL):
         """Opens an image as a client does that uses it; returns its process."""

@@ -13,7 +13,8 @@ Holder At(const char* node, Sharing sharing, bool read_only = false) {
   return Holder{.node = node,
                 .client_address = std::string("10.0.0.1:0/") + node,
                 .sharing = sharing,
-                .read_only = read_only};
+                .read_only = read_only,
+                .boot_id = "0f6d2c34-0000-4000-8000-000000000001"};
 }
 
 VolumeNodes Held(std::vector<Holder> holders) {
@@ -92,6 +93,12 @@ TEST_CASE("a record of nodes that cannot be is believed in nothing") {
   CHECK_FAILS(DecodeNodes(pool::EncodeChecked(
                   {{"holders", {{{"node", "a"}}}}, {"published", nlohmann::json::array()}}, 1)),
               kInternal, "damaged");
+  Holder strange = At("a", Sharing::kAlone);
+  strange.client_address = "10.0.0.1:0/7; reboot";
+  CHECK_FAILS(DecodeNodes(EncodeNodes(Held({strange}))), kInternal, "client address");
+  strange = At("a b", Sharing::kAlone);
+  strange.client_address = "";
+  CHECK_FAILS(DecodeNodes(EncodeNodes(Held({strange}))), kInternal, "a node that cannot be");
   std::string changed = EncodeNodes(Held({At("a", Sharing::kReaders, true)}));
   changed.replace(changed.find("readers"), 7, "writers");
   CHECK_FAILS(DecodeNodes(changed), kInternal, "checksum");

@@ -2,7 +2,7 @@
 
 import time
 
-from scenarios import rbd_lives, rbd_nodes, rbd_sanity, rbd_waiting
+from scenarios import rbd_evidence, rbd_lives, rbd_nodes, rbd_sanity, rbd_waiting
 from scenarios.rbd_ceph import CEPH, await_cluster, driver_on, mapped, wake_ceph
 
 LIVES = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_lives.raw_block,
@@ -12,11 +12,12 @@ NODES = (rbd_nodes.two_nodes, rbd_nodes.readers, rbd_nodes.writers_of_raw_block,
          rbd_nodes.a_client_that_is_cut_off)
 WAITING = (rbd_waiting.a_store_that_stops_during_a_mapping,
            rbd_waiting.a_device_that_comes_too_late)
+EVIDENCE = (rbd_evidence.an_image_without_its_object_map, rbd_evidence.a_record_of_before)
 SANITY = (rbd_sanity.csi_sanity,)
 
 
 def run(run_dir):
-    run_steps(run_dir, LIVES + NODES + WAITING + SANITY)
+    run_steps(run_dir, LIVES + NODES + WAITING + EVIDENCE + SANITY)
 
 
 def lives(run_dir):
@@ -29,6 +30,10 @@ def nodes(run_dir):
 
 def waiting(run_dir):
     run_steps(run_dir, WAITING)
+
+
+def evidence(run_dir):
+    run_steps(run_dir, EVIDENCE)
 
 
 def sanity(run_dir):

@@ -152,6 +152,8 @@ def another_image_of_that_name(driver, run_dir, pool, ceph):
     ceph.rbd("create", "--size", "64M", name)
     refused("FAILED_PRECONDITION", "replaced", lambda: driver.stage(volume))
     assert not mapped()
+    refused("FAILED_PRECONDITION", "replaced", lambda: driver.delete(volume.id))
+    ceph.rbd("rm", "--no-progress", name)
     driver.delete(volume.id)
 
 

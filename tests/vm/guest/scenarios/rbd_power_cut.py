@@ -18,6 +18,8 @@ from scenarios.rbd_ceph import (CEPH, CONFINED, DEVICES, LIMIT_S, GuestCeph, awa
 STEP = 64 * MIB
 CHUNKS = 16
 SIZES = {"ext4": 128 * MIB, "xfs": 300 * MIB, "btrfs": 256 * MIB}
+# What keeps a volume until the cluster has forgotten the clients of before.
+CLIENTS_OF_BEFORE = ("no node of Holdfast is recorded to have", "in another boot")
 RAW = Volume("raw", 32 * MIB, fs="", provisioning="thin")
 
 
@@ -90,7 +92,7 @@ class PatientDriver(Driver):
             super().stage(volume)
             return True
         except grpc.RpcError as error:
-            if "no node of Holdfast is recorded to have" not in error.details():
+            if not any(words in error.details() for words in CLIENTS_OF_BEFORE):
                 raise
             return False
 

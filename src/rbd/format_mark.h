@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an image itself says of having been formatted.
+//
+// A volume's record can be older than its image: restored from a backup, or put back by hand. So
+// the filesystem that an image was given is noted at the image, too, as image metadata
+// (`rbd image-meta get IMAGE holdfast.formatted`), which librbd copies and exports with it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rbd/ceph_pool.h"
+
+namespace holdfast::rbd {
+
+inline constexpr char kFormatMark[] = "holdfast.formatted";
+
+// Thread-safe, as both. `image_id` is Ceph's own id of the image. Errors as Cluster::Try.
+
+// The type and UUID of the filesystem, "ext4 0b5c..."; nothing if the image has no such mark, or if
+// there is no such image.
+[[nodiscard]] absl::StatusOr<std::optional<std::string>> ReadFormatMark(
+    const CephPool& pool, const std::string& image_id);
+
+// Sets the mark, in one atomic operation; it stays as long as the image. INTERNAL if there is no
+// such image.
+[[nodiscard]] absl::Status SetFormatMark(const CephPool& pool, const std::string& image_id,
+                                         const std::string& mark);
+
+}  // namespace holdfast::rbd

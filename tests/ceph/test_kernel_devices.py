@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a driver makes of the devices that the kernel's rbd shows, with a sysfs that stands in for
+the kernel's (kernel_rbd.py): whose they are, and how images keep what formatting did to them.
+
+The kernel's own part is tests/ceph/guest's.
+"""
+
+import pytest
+
+import csi_client
+import driver as driver_module
+from csi_client import capability, refused
+from kernel_rbd import KernelRbd
+from rbd_driver import (boot_id, holder, image_of, nodes, put_record, record, record_nodes,
+                        unrecord_nodes)
+
+MIB = driver_module.MIB
+WRITER = "SINGLE_NODE_WRITER"
+MARK = "holdfast.formatted"
+FAR = "10.9.8.7:0/4711"
+
+
+@pytest.fixture
+def kernel(directory, ceph, new_driver):
+    """After the drivers' fixture, so that this ends first, and they find what the host has."""
+    made = KernelRbd(directory, ceph)
+    yield made
+    made.end()
+
+
+def expand(driver, volume_id, size):
+    return driver.call("ControllerExpandVolume", volume_id=volume_id,
+                       capacity_range=csi_client.at_least(size)).capacity_bytes
+
+
+@pytest.mark.slice
+def test_a_controller_has_no_devices(kernel, new_driver, ceph):
+    """Its sysfs is its host's, where a node's driver has mapped the volume; its /dev is not."""
+    driver = new_driver(role="controller", node="controller")
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    kernel.show(image_of(ceph, volume_id), FAR, node=False)
+    assert expand(driver, volume_id, 96 * MIB) == 96 * MIB
+    assert expand(driver, volume_id, 96 * MIB) == 96 * MIB
+    driver.delete(volume_id)
+    assert kernel.unmapped() is None
+
+
+@pytest.mark.slice
+def test_a_node_may_be_named_as_the_controller(new_driver, ceph):
+    """Readers have no watch, so the record of who has the volume is all there is."""
+    driver = new_driver(role="controller", node="controller")
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    record_nodes(ceph, volume_id, holder("controller", FAR, "readers"))
+    with refused("FAILED_PRECONDITION", "in use on node 'controller'"):
+        driver.delete(volume_id)
+    unrecord_nodes(ceph, volume_id)
+
+
+class Stage:
+    """A volume that its node's kernel has mapped."""
+
+    def __init__(self, driver, ceph, kernel, image_watch, directory, filesystem="ext4"):
+        self.driver, self.ceph, self.kernel = driver, ceph, kernel
+        self.path = directory / "staging"
+        self.path.mkdir()
+        self.volume_id = driver.create("pvc", size=64 * MIB, filesystem=filesystem).volume_id
+        self.filesystem = filesystem
+        self.image = image_of(ceph, self.volume_id)
+        self.end_watch = image_watch(self.image)  # the kernel's client has the image open
+        self.address = ceph.watchers(self.image)[0]
+        self.index = kernel.show(self.image, self.address)
+        self.device = f"/dev/rbd{self.index}"
+        self.claim()
+
+    def claim(self, boot=None):
+        record_nodes(self.ceph, self.volume_id,
+                     holder("test-node", self.address, boot=boot or boot_id()))
+
+    def stage(self):
+        self.driver.call("NodeStageVolume", volume_id=self.volume_id,
+                         staging_target_path=str(self.path),
+                         volume_capability=capability("mount", self.filesystem, WRITER))
+
+    def unstage(self):
+        self.driver.call("NodeUnstageVolume", volume_id=self.volume_id,
+                         staging_target_path=str(self.path))
+        self.claim()  # as if the kernel had mapped it again
+
+    def record(self):
+        return record(self.ceph, self.volume_id)
+
+    def restore(self, stored, **changes):
+        put_record(self.ceph, driver_module.uuid_of(self.volume_id), {**stored, **changes})
+        self.claim()
+
+    def mark(self):
+        return self.ceph.rbd("image-meta", "get", f"rbd/{self.image}", MARK).strip()
+
+    def content(self):
+        with open(self.device, "rb") as file:
+            return file.read()
+
+    def change_content(self, change):
+        bytes_ = bytearray(self.content())
+        change(bytes_)
+        with open(self.device, "wb") as file:
+            file.write(bytes_)
+        return bytes(bytes_)
+
+    def end(self):
+        self.end_watch()
+        self.kernel.hide(self.index)
+        unrecord_nodes(self.ceph, self.volume_id)
+
+
+@pytest.fixture
+def staged(driver, ceph, kernel, image_watch, directory):
+    """Staged once, with a file on it, and unstaged."""
+    made = Stage(driver, ceph, kernel, image_watch, directory)
+    made.stage()
+    (made.path / "file").write_text("data")
+    made.unstage()
+    yield made
+    made.end()
+
+
+def test_the_image_itself_tells_that_it_was_formatted(staged):
+    stored = staged.record()
+    assert stored["state"] == "formatted"
+    assert staged.mark() == f"ext4 {stored['filesystem_uuid']}"
+    staged.stage()
+    assert (staged.path / "file").read_text() == "data"
+    staged.unstage()
+
+
+@pytest.mark.slice
+def test_a_formatting_that_had_ended_but_for_its_record_is_recorded(staged):
+    """As a kill between the two leaves it; and a record of that moment that was put back."""
+    stored = staged.record()
+    before = staged.content()
+    staged.restore(stored, state="formatting")
+    try:
+        staged.stage()
+    except csi_client.grpc.RpcError as error:
+        assert csi_client.code_of(error) in ("ABORTED", "FAILED_PRECONDITION"), error.details()
+        assert staged.content() == before
+        staged.restore(staged.record())
+        staged.stage()
+    assert (staged.path / "file").read_text() == "data"
+    assert staged.record() == stored
+    staged.unstage()
+
+
+def without_superblocks(content):
+    """Nothing is recognised any more; what the files hold is all there."""
+    content[:1 << 20] = bytes(1 << 20)
+    content[-(1 << 20):] = bytes(1 << 20)
+
+
+@pytest.mark.slice
+@pytest.mark.parametrize("state", ["ready", "formatting"])
+def test_a_record_of_before_the_formatting_is_not_believed(state, staged):
+    """Not even when nothing on the device says what it holds."""
+    stored = staged.record()
+    before = staged.change_content(without_superblocks)
+    uuid = "" if state == "ready" else "7c0e4f3e-0000-4000-8000-000000000002"
+    staged.restore(stored, state=state, filesystem_uuid=uuid)
+    with refused("FAILED_PRECONDITION", f"{staged.image}' says that it was formatted, as ext4 "
+                                        f"{stored['filesystem_uuid']}: the record is older"):
+        staged.stage()
+    assert staged.content() == before
+    assert staged.record()["state"] == state
+
+
+def test_formatting_that_was_cut_short_begins_again(driver, ceph, kernel, image_watch, directory):
+    made = Stage(driver, ceph, kernel, image_watch, directory)
+    made.restore(made.record(), state="formatting",
+                 filesystem_uuid="7c0e4f3e-0000-4000-8000-000000000002")
+    with open(made.device, "r+b") as file:
+        file.seek(1 << 20)
+        file.write(b"traces of mkfs")
+    made.stage()
+    made.unstage()
+    assert made.mark() == f"ext4 {made.record()['filesystem_uuid']}"
+    made.end()
+
+
+@pytest.mark.slice
+def test_another_machine_of_one_name_is_judged_by_its_watch(kernel, driver, ceph, image_watch,
+                                                            directory):
+    """A clone, or one whose successor was given its name, whose client lives."""
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    image = image_of(ceph, volume_id)
+    end_watch = image_watch(image)
+    address = ceph.watchers(image)[0]
+    there = holder("test-node", address, boot="0f6d2c34-0000-4000-8000-000000000001")
+    record_nodes(ceph, volume_id, there)
+    staging = directory / "staging"
+    staging.mkdir()
+
+    def stage():
+        driver.call("NodeStageVolume", volume_id=volume_id, staging_target_path=str(staging),
+                    volume_capability=capability("mount", "ext4", WRITER))
+    with refused("FAILED_PRECONDITION", "in use on node 'test-node', in another boot"):
+        stage()
+    with refused("FAILED_PRECONDITION", "in use on node 'test-node'"):
+        driver.delete(volume_id)
+    driver.call("NodeUnstageVolume", volume_id=volume_id, staging_target_path=str(staging))
+    assert nodes(ceph, volume_id)["holders"] == [there], "it is not this machine's to give back"
+    assert address not in ceph.ceph("osd", "blocklist", "ls")
+    end_watch()
+    with pytest.raises(csi_client.grpc.RpcError):
+        stage()  # there is no kernel that could map it
+    assert address in ceph.ceph("osd", "blocklist", "ls"), "it is gone, as its watch is"
+
+
+def test_a_claim_of_before_a_reboot_is_given_back_when_its_watch_has_ended(driver, ceph, directory,
+                                                                           image_watch):
+    volume_id = driver.create("pvc", size=64 * MIB).volume_id
+    image = image_of(ceph, volume_id)
+    end_watch = image_watch(image)
+    record_nodes(ceph, volume_id, holder("test-node", ceph.watchers(image)[0], boot="before"))
+
+    def unstage():
+        driver.call("NodeUnstageVolume", volume_id=volume_id,
+                    staging_target_path=str(directory / "staging"))
+    unstage()
+    assert nodes(ceph, volume_id)
+    end_watch()
+    unstage()
+    assert nodes(ceph, volume_id) is None
+    driver.delete(volume_id)
