@@ -95,10 +95,12 @@ class BtrfsFilesystem final : public Filesystem {
     return size.reachable > size.total;
   }
 
-  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path) const override {
+  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path,
+                    const FreezeForAMoment& freeze) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
     ASSIGN_OR_RETURN(const BtrfsSize before, ReadSize(root.get(), device, mount_path));
     if (before.reachable == before.total) return absl::OkStatus();
+    RETURN_IF_ERROR(freeze(root.get()));
     btrfs_ioctl_vol_args request{};
     std::strncpy(request.name, "max", sizeof(request.name) - 1);
     if (::ioctl(root.get(), BTRFS_IOC_RESIZE, &request) < 0) {

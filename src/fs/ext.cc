@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/log.h"
+#include "fs/ext_growth.h"
 #include "fs/ext_superblock.h"
 #include "fs/ext_undo.h"
 #include "fs/filesystems.h"
@@ -17,9 +19,6 @@
 
 namespace holdfast::fs {
 namespace {
-
-// e2fsck(8): 0 no errors, 1 errors corrected; every other bit means that the work is not done.
-constexpr int kCorrected = 1;
 
 // The features are those that can be switched without making libblkid see another type (ext3 and
 // ext4 differ by features alone), without losing the journal, and without losing growth.
@@ -87,34 +86,17 @@ std::vector<std::string> MergeExtended(std::string extended, std::vector<std::st
   return extra;
 }
 
-absl::Status Check(std::vector<std::string> argv, const os::BlockDevice& device,
-                   const std::string& undo_path) {
-  argv.push_back(device.path);
-  ASSIGN_OR_RETURN(const os::CommandResult result,
-                   RunWithUndo(argv, device, undo_path, kCorrected));
-  if (result.signal != 0) {
-    return Internal("e2fsck on {} ended with {}", device.path, DescribeEnd(result));
-  }
-  if ((result.exit_code & ~kCorrected) == 0) return absl::OkStatus();
-  return FailedPrecondition(
-      "e2fsck -p could not repair {}; repair it by hand: e2fsck -f {}; it ended with {}",
-      device.path, device.path, DescribeEnd(result));
-}
-
-// resize2fs asks for a full check since the last mount.
-absl::Status GrowUnmounted(const os::BlockDevice& device, std::uint64_t blocks,
-                           const std::string& undo_path) {
-  RETURN_IF_ERROR(Check({"e2fsck", "-f", "-p"}, device, undo_path));
-  ASSIGN_OR_RETURN(const os::CommandResult result,
-                   RunWithUndo({"resize2fs", device.path, fmt::to_string(blocks)}, device,
-                               undo_path, /*successes=*/0));
-  if (result.exit_code != 0) {
-    return Internal("resize2fs of {} to {} blocks failed with {}", device.path, blocks,
-                    DescribeEnd(result));
-  }
-  ASSIGN_OR_RETURN(const ExtSuperblock after, ReadExtSuperblock(device, Mounted::kNo));
-  if (after.blocks >= blocks) return absl::OkStatus();
-  return Internal("{} has {} blocks after resize2fs to {}", device.path, after.blocks, blocks);
+// A filesystem that did not grow is mounted as it is: its data must not wait for that. Damage that
+// the check found on the way is another matter.
+absl::Status SettleFailedGrowth(const absl::Status& failed, const os::BlockDevice& device,
+                                const ExtSuperblock& superblock, const std::string& undo_path) {
+  RETURN_IF_ERROR(UndoInterrupted(device, undo_path));
+  if (absl::IsDataLoss(failed)) return WithCode(failed, absl::StatusCode::kFailedPrecondition);
+  LogWarning(
+      "the filesystem on {} keeps its {} blocks, because it cannot be grown before the mount: {}; "
+      "grant CAP_SYS_RESOURCE, so that it grows while mounted, or grow it by hand",
+      device.path, superblock.blocks, MessageOf(failed));
+  return absl::OkStatus();
 }
 
 // Why the kernel answered EPERM (ext4_resize_begin): it does not say.
@@ -129,7 +111,7 @@ absl::Status ExplainRefusal(const ExtSuperblock& superblock, const std::string& 
     return FailedPrecondition(
         "cannot grow the filesystem at '{}' while mounted: ext4 asks for CAP_SYS_RESOURCE, which "
         "this process lacks; grant it, or unmount the volume everywhere: it grows before the next "
-        "mount",
+        "mount, or the log says there why it cannot",
         mount_path);
   }
   return FailedPrecondition(
@@ -145,9 +127,7 @@ class ExtFilesystem final : public Filesystem {
   std::string_view name() const override { return name_; }
   // Below 8 MiB mke2fs leaves the journal out.
   Bytes min_size() const override { return 16 * kMiB; }
-  std::vector<std::string> programs() const override {
-    return {Mkfs(), "e2fsck", "resize2fs", "e2undo"};
-  }
+  std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs"}; }
 
   // Blocks of 4 KiB, because mke2fs takes 1 KiB below 512 MiB and such a filesystem grows badly. No
   // reserve for root: who asks for a volume gets all of it.
@@ -173,12 +153,14 @@ class ExtFilesystem final : public Filesystem {
     if (absl::IsFailedPrecondition(unclaimed)) return false;
     RETURN_IF_ERROR(unclaimed);
     ASSIGN_OR_RETURN(const ExtSuperblock superblock, ReadExtSuperblock(device, Mounted::kNo));
-    if (superblock.has_errors) RETURN_IF_ERROR(Check({"e2fsck", "-p"}, device, undo_path));
+    if (superblock.has_errors) RETURN_IF_ERROR(RepairUnmounted(device, undo_path));
     const std::uint64_t reachable = ReachableBlocks(superblock, device.size);
     if (reachable == superblock.blocks) return true;
     if (os::HasCapSysResource()) return false;
-    RETURN_IF_ERROR(GrowUnmounted(device, reachable, undo_path));
-    return true;
+    const absl::Status grown = GrowUnmounted(device, superblock, reachable, undo_path);
+    if (grown.ok()) return true;
+    RETURN_IF_ERROR(SettleFailedGrowth(grown, device, superblock, undo_path));
+    return false;
   }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
@@ -189,11 +171,14 @@ class ExtFilesystem final : public Filesystem {
     return ReachableBlocks(superblock, device.size) > superblock.blocks;
   }
 
-  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path) const override {
+  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path,
+                    const FreezeForAMoment& freeze) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
     ASSIGN_OR_RETURN(const ExtSuperblock before, ReadExtSuperblock(device, Mounted::kYes));
     __u64 target = ReachableBlocks(before, device.size);
     if (target == before.blocks) return absl::OkStatus();
+    if (!os::HasCapSysResource()) return ExplainRefusal(before, mount_path);
+    RETURN_IF_ERROR(freeze(root.get()));
     if (::ioctl(root.get(), EXT4_IOC_RESIZE_FS, &target) != 0) {
       const int error = errno;
       if (error == EPERM) return ExplainRefusal(before, mount_path);

@@ -61,6 +61,12 @@ std::uint32_t MetadataBlocks(const struct_ext2_filsys& filesystem) {
          filesystem.super->s_reserved_gdt_blocks;
 }
 
+// The superblock keeps a copy of the journal's inode: 15 block numbers, then its size.
+Bytes JournalToReplay(ext2_super_block& superblock) {
+  if (ext2fs_has_feature_journal_needs_recovery(&superblock) == 0) return 0;
+  return static_cast<Bytes>(superblock.s_jnl_blocks[15]) << 32U | superblock.s_jnl_blocks[16];
+}
+
 // As libext2fs checks it, which asks for an open filesystem.
 bool HasGoodChecksum(ext2_super_block& superblock) {
   if (ext2fs_has_feature_metadata_csum(&superblock) == 0) return true;
@@ -100,6 +106,11 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
       .first_block = filesystem->super->s_first_data_block,
       .blocks_per_group = filesystem->super->s_blocks_per_group,
       .metadata_blocks = MetadataBlocks(*filesystem),
+      .inode_table_blocks = static_cast<std::uint32_t>(filesystem->inode_blocks_per_group),
+      .descriptor_size = static_cast<std::uint32_t>(EXT2_DESC_SIZE(filesystem->super)),
+      .reserved_descriptor_blocks = filesystem->super->s_reserved_gdt_blocks,
+      .lazy_inode_tables = ext2fs_has_group_desc_csum(filesystem.get()) != 0,
+      .journal_to_replay = JournalToReplay(*filesystem->super),
       .block_numbers_64bit = ext2fs_has_feature_64bit(filesystem->super) != 0,
       .has_errors = (filesystem->super->s_state & EXT2_ERROR_FS) != 0,
   };

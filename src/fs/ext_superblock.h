@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/bytes.h"
 #include "os/block_device.h"
 
 namespace holdfast::fs {
@@ -13,7 +14,12 @@ struct ExtSuperblock {
   std::uint32_t block_size = 0;
   std::uint32_t first_block = 0;  // 1 for blocks of 1 KiB
   std::uint32_t blocks_per_group = 0;
-  std::uint32_t metadata_blocks = 0;  // the most that one group spends on its own description
+  std::uint32_t metadata_blocks = 0;     // the most that one group spends on its own description
+  std::uint32_t inode_table_blocks = 0;  // of one group
+  std::uint32_t descriptor_size = 0;     // bytes of a group's descriptor
+  std::uint32_t reserved_descriptor_blocks = 0;
+  bool lazy_inode_tables = false;  // new groups' inode tables need not be zeroed (group checksums)
+  Bytes journal_to_replay = 0;     // the journal's size if it was not emptied, else 0
   bool block_numbers_64bit = false;
   bool has_errors = false;  // the kernel or e2fsck recorded errors (EXT2_ERROR_FS)
 };

@@ -2,6 +2,7 @@
 #include "fs/ext_undo.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include "core/log.h"
 #include "fs/ext_superblock.h"
 #include "fs/format_programs.h"
+#include "fs/undo_file.h"
 #include "os/file.h"
 #include "os/file_flags.h"
 
@@ -19,20 +21,38 @@ namespace {
 // The undo file once it is being used: from then on it has to be used to its end.
 std::string UsedPath(const std::string& undo_path) { return undo_path + ".used"; }
 
-bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+absl::StatusOr<bool> Exists(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) == 0) return true;
+  if (errno == ENOENT) return false;
+  return OsError(errno, fmt::format("cannot look for '{}'", path));
+}
+
+absl::StatusOr<os::UniqueFd> OpenParent(const std::filesystem::path& path) {
+  return os::OpenDirectory(path.parent_path());
+}
 
 absl::Status RemoveDurably(const std::string& path) {
   const std::filesystem::path file(path);
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(file.parent_path()));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, OpenParent(file));
   RETURN_IF_ERROR(os::RemoveFileAt(directory.get(), file.filename()));
   return os::Sync(directory.get(), file.parent_path().string());
+}
+
+// Durably, so that after a power cut in the middle it is not judged by the superblock again.
+absl::Status MarkUsed(const std::string& undo_path) {
+  if (::rename(undo_path.c_str(), UsedPath(undo_path).c_str()) != 0) {
+    return OsError(errno, fmt::format("cannot rename '{}'", undo_path));
+  }
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, OpenParent(undo_path));
+  return os::Sync(directory.get(), undo_path);
 }
 
 // The programs take an empty file for none. They write to it what they are about to overwrite, so
 // it must be on the disk before the device is written to; they do not see to that themselves.
 absl::Status MakeUndoFile(const std::string& path) {
   const std::filesystem::path place(path);
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(place.parent_path()));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, OpenParent(place));
   const os::UniqueFd file(::openat(directory.get(), place.filename().c_str(),
                                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return OsError(errno, fmt::format("make undo file '{}'", path));
@@ -41,63 +61,79 @@ absl::Status MakeUndoFile(const std::string& path) {
   return os::Sync(directory.get(), place.parent_path().string());
 }
 
-// Whether the file tells how the device came to be as it is. e2undo compares the superblock with
-// what it was at the last write to the file; it cannot when a kill came between two writes to the
-// superblock itself, which nobody has repaired then.
-absl::StatusOr<bool> Applies(const os::BlockDevice& device, const std::string& undo_path) {
-  if (!ReadExtSuperblock(device, Mounted::kNo).ok()) return true;
-  ASSIGN_OR_RETURN(const os::CommandResult result,
-                   RunMaintenance({"e2undo", "-n", undo_path, device.path}));
-  return result.exit_code == 0;
+// Whether the file tells how the device came to be as it is: the superblock is what it was at the
+// last write to the file. Nobody can have used or repaired a filesystem without a right superblock:
+// there a kill came between two writes to the superblock itself.
+absl::StatusOr<bool> Applies(const UndoFile& undo, const os::BlockDevice& device) {
+  if (undo.empty()) return false;
+  const absl::Status readable = ReadExtSuperblock(device, Mounted::kNo).status();
+  if (absl::IsFailedPrecondition(readable)) return true;
+  RETURN_IF_ERROR(readable);
+  return undo.MatchesSuperblock(device);
+}
+
+// What the program's own word is not enough for: resize2fs 1.47 was seen to succeed although a
+// write of half the superblock had failed.
+absl::Status Verify(const UndoableRun& run, const os::BlockDevice& device) {
+  RETURN_IF_ERROR(os::FlushBlockDevice(device));
+  RETURN_IF_ERROR(ReadExtSuperblock(device, Mounted::kNo).status());
+  return run.verify ? run.verify() : absl::OkStatus();
+}
+
+absl::Status Restore(const UndoFile& undo, const os::BlockDevice& device, const std::string& used) {
+  LogInfo("{}: e2fsck or resize2fs did not come to its end; undoing what it did", device.path);
+  const absl::Status restored = undo.Restore(device);
+  if (restored.ok()) return RemoveDurably(used);
+  return Internal(
+      "what e2fsck or resize2fs did to {} cannot be undone: {}; if the filesystem has been "
+      "repaired by hand, remove the file '{}'",
+      device.path, MessageOf(restored), used);
+}
+
+// After a program of this very call, so that nobody else can have changed the device since.
+absl::Status UndoOwn(const os::BlockDevice& device, const std::string& undo_path) {
+  ASSIGN_OR_RETURN(const UndoFile undo, UndoFile::Open(undo_path));
+  if (undo.empty()) return RemoveDurably(undo_path);
+  RETURN_IF_ERROR(MarkUsed(undo_path));
+  return Restore(undo, device, UsedPath(undo_path));
 }
 
 }  // namespace
 
-absl::StatusOr<os::CommandResult> RunWithUndo(const std::vector<std::string>& argv,
-                                              const os::BlockDevice& device,
-                                              const std::string& undo_path, int successes) {
+absl::StatusOr<os::CommandResult> RunWithUndo(const UndoableRun& run, const os::BlockDevice& device,
+                                              const std::string& undo_path) {
   RETURN_IF_ERROR(MakeUndoFile(undo_path));
-  std::vector<std::string> words = argv;
+  std::vector<std::string> words = run.argv;
   words.insert(words.begin() + 1, {"-z", undo_path});
-  ASSIGN_OR_RETURN(os::CommandResult result, RunMaintenance(words));
-  if (result.signal != 0 || (result.exit_code & ~successes) != 0) {
-    RETURN_IF_ERROR(UndoInterrupted(device, undo_path));
+  const absl::StatusOr<os::CommandResult> result = RunMaintenance(words, run.deadline);
+  if (!result.ok() || result->signal != 0 || (result->exit_code & ~run.successes) != 0) {
+    RETURN_IF_ERROR(UndoOwn(device, undo_path));
     return result;
   }
-  // resize2fs 1.47 was seen to succeed although a write of half the superblock had failed.
-  absl::Status whole = os::FlushBlockDevice(device);
-  if (whole.ok()) whole = ReadExtSuperblock(device, Mounted::kNo).status();
+  const absl::Status whole = Verify(run, device);
   if (whole.ok()) {
     RETURN_IF_ERROR(RemoveDurably(undo_path));
     return result;
   }
-  RETURN_IF_ERROR(UndoInterrupted(device, undo_path));
-  return Internal("{} said that all went well, but: {}; what it did was undone", argv.front(),
+  RETURN_IF_ERROR(UndoOwn(device, undo_path));
+  return Internal("{} said that all went well, but: {}; what it did was undone", run.argv.front(),
                   MessageOf(whole));
 }
 
 absl::Status UndoInterrupted(const os::BlockDevice& device, const std::string& undo_path) {
   const std::string used = UsedPath(undo_path);
-  if (!Exists(used)) {
-    if (!Exists(undo_path)) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const bool applies, Applies(device, undo_path));
+  ASSIGN_OR_RETURN(const bool begun, Exists(used));
+  if (!begun) {
+    ASSIGN_OR_RETURN(const bool interrupted, Exists(undo_path));
+    if (!interrupted) return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const UndoFile undo, UndoFile::Open(begun ? used : undo_path));
+  if (!begun) {
+    ASSIGN_OR_RETURN(const bool applies, Applies(undo, device));
     if (!applies) return RemoveDurably(undo_path);
-    if (::rename(undo_path.c_str(), used.c_str()) != 0) {
-      return OsError(errno, fmt::format("cannot rename '{}'", undo_path));
-    }
+    RETURN_IF_ERROR(MarkUsed(undo_path));
   }
-  LogInfo("{}: e2fsck or resize2fs did not come to its end; undoing what it did", device.path);
-  // -f: after an interrupted e2undo the superblock is not what it compares with.
-  ASSIGN_OR_RETURN(const os::CommandResult result,
-                   RunMaintenance({"e2undo", "-f", used, device.path}));
-  if (result.exit_code != 0) {
-    return Internal(
-        "e2undo of '{}' on {} failed with {}; if the filesystem has been repaired by hand, remove "
-        "that file",
-        used, device.path, DescribeEnd(result));
-  }
-  RETURN_IF_ERROR(os::FlushBlockDevice(device));
-  return RemoveDurably(used);
+  return Restore(undo, device, used);
 }
 
 }  // namespace holdfast::fs

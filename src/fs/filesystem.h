@@ -2,6 +2,7 @@
 // One interface over the filesystems that Holdfast makes: ext3, ext4, xfs, btrfs.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ struct FormatOptions {
   bool keep_allocation = true;     // thick volume: mkfs must not discard the device
   std::vector<std::string> extra;  // from ParseMkfsOptions
 };
+
+// Freezes the filesystem of an open directory and thaws it at once (os::FlushByFreezing), and keeps
+// account of it where a kill in between must be made good. An error when it is frozen already.
+using FreezeForAMoment = std::function<absl::Status(int root_fd)>;
 
 // Stateless, so thread-safe. Every child process is bounded in time, and formatting and checking
 // share a semaphore, so that a burst of new volumes does not take the machine.
@@ -45,13 +50,15 @@ class Filesystem {
 
   // What must be done to an unmounted, formatted device before a read-write mount. Starts no child
   // for a clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth
-  // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. xfs, btrfs:
-  // nothing (the mount replays the log). Nothing is done to a device that is mounted somewhere, in
-  // a pod for instance, while its staging mount is missing. True if it was seen that the filesystem
-  // fills its device, so that CanGrow need not be asked. FAILED_PRECONDITION when a person must
-  // repair it: the message names the program to run. INTERNAL when the device cannot be read.
-  // `undo_path` names a file that is made and removed by ext's programs, and left by a kill; two
-  // calls must not share it.
+  // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. A growth that
+  // fails, or would take longer or more room than a pod can wait for (fs/ext_growth.h), is undone
+  // and logged, and the filesystem keeps its size. xfs, btrfs: nothing (the mount replays the log).
+  // Nothing is done to a device that is mounted somewhere, in a pod for instance, while its staging
+  // mount is missing. True if it was seen that the filesystem fills its device, so that CanGrow
+  // need not be asked. FAILED_PRECONDITION when a person must repair it: the message names the
+  // program to run. INTERNAL when the device cannot be read, or a growth that failed cannot be
+  // undone. `undo_path` names a file that is made and removed by ext's programs, and left by a
+  // kill; two calls must not share it.
   [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
                                                           const std::string& undo_path) const = 0;
 
@@ -62,12 +69,14 @@ class Filesystem {
                                                      const std::string& mount_path) const = 0;
 
   // Grows the filesystem, mounted read-write at `mount_path`, to its device and verifies that it
-  // did. OK if it already fills it. After OK the new size survives a power cut. xfs is frozen for a
-  // moment; a process killed in that moment leaves it frozen (os::Thaw). FAILED_PRECONDITION when
+  // did. OK if it already fills it. After OK the new size survives a power cut. `freeze` is called
+  // before anything that would wait for the end of another program's freeze, and for xfs, whether
+  // it had to grow or not, once more at the end; its errors are returned. FAILED_PRECONDITION when
   // growing online is not possible here (names the missing CAP_SYS_RESOURCE, or the recorded
   // filesystem errors).
   [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
-                                          const std::string& mount_path) const = 0;
+                                          const std::string& mount_path,
+                                          const FreezeForAMoment& freeze) const = 0;
 
   // Whether the filesystem, mounted or not, has noted that it is damaged. One read at most. xfs and
   // btrfs keep no such note: they stop answering instead.

@@ -4,6 +4,7 @@
 // Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,13 @@ namespace holdfast::fs {
 // not installed; UNAVAILABLE if no place became free within a minute.
 [[nodiscard]] absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& device);
 
-// Runs a checking or resizing program for at most an hour. A non-zero exit is OK: read the result.
-// The other codes are RunMkfs's.
+constexpr std::chrono::minutes kMaintenanceDeadline{60};
+
+// Runs a checking or resizing program of e2fsprogs for at most `deadline`. A non-zero exit is OK:
+// read the result. INTERNAL when it was killed at the deadline. The other codes are RunMkfs's.
 [[nodiscard]] absl::StatusOr<os::CommandResult> RunMaintenance(
-    const std::vector<std::string>& argv);
+    const std::vector<std::string>& argv,
+    std::chrono::milliseconds deadline = kMaintenanceDeadline);
 
 // How a program ended and the end of what it said, without a trailing usage text: for errors.
 [[nodiscard]] std::string DescribeEnd(const os::CommandResult& result);

@@ -10,7 +10,6 @@
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_root.h"
-#include "os/freeze.h"
 
 namespace holdfast::fs {
 namespace {
@@ -77,19 +76,22 @@ class XfsFilesystem final : public Filesystem {
   // The new size is in the log alone at first, and the log recovery of older kernels (6.1 seen)
   // rejects what it finds in the new part of the filesystem: after a power cut the volume could not
   // be mounted. So the superblock goes to its place before success is told.
-  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path) const override {
+  absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path,
+                    const FreezeForAMoment& freeze) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
     ASSIGN_OR_RETURN(const xfs_fsop_geom before, ReadGeometry(root.get(), mount_path));
     const std::uint64_t target = ReachableBlocks(before, device.size);
-    // Also when nothing is left to grow: an earlier call may have been killed before this.
-    if (target == before.datablocks) return os::FlushByFreezing(mount_path);
+    // Also when nothing is left to grow: an earlier call may have been killed before the second
+    // one.
+    RETURN_IF_ERROR(freeze(root.get()));
+    if (target == before.datablocks) return absl::OkStatus();
     xfs_growfs_data request{.newblocks = target, .imaxpct = before.imaxpct};
     if (::ioctl(root.get(), XFS_IOC_FSGROWFSDATA, &request) != 0) {
       return OsError(errno, fmt::format("cannot grow xfs at '{}' from {} to {} blocks", mount_path,
                                         before.datablocks, target));
     }
     ASSIGN_OR_RETURN(const xfs_fsop_geom after, ReadGeometry(root.get(), mount_path));
-    if (after.datablocks >= target) return os::FlushByFreezing(mount_path);
+    if (after.datablocks >= target) return freeze(root.get());
     return Internal("xfs at '{}' has {} blocks after growing to {}", mount_path, after.datablocks,
                     target);
   }

@@ -3,6 +3,7 @@
 
 #include "fs/filesystem.h"
 #include "node/staged_growth.h"
+#include "os/freeze.h"
 #include "os/mount_table.h"
 
 namespace holdfast::node {
@@ -52,7 +53,7 @@ absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes requi
   auto record = stages_.Find(volume_id);
   // Without a record (lost, see docs/on-disk.md) there is no place for the mark.
   RETURN_IF_ERROR(record.ok() ? GrowStaged(*filesystem, device, mount, stages_, *record)
-                              : filesystem->Grow(device, mount));
+                              : filesystem->Grow(device, mount, os::FlushByFreezing));
   return grown->capacity_bytes;
 }
 

@@ -20,7 +20,8 @@ class Expander final {
   // Returns the capacity that the volume has now. Idempotent; never shrinks.
   //   NOT_FOUND            no such volume
   //   OUT_OF_RANGE         no room in the pool, or limit below the present size
-  //   FAILED_PRECONDITION  not staged here, mounted read-only, or online growth is not possible
+  //   FAILED_PRECONDITION  not staged here, mounted read-only, frozen by another program, or online
+  //                        growth is not possible
   [[nodiscard]] absl::StatusOr<Bytes> Expand(const std::string& volume_id, Bytes required,
                                              Bytes limit, const Secrets& secrets = {}) const;
 

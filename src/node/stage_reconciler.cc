@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "node/mount_teardown.h"
-#include "os/freeze.h"
+#include "node/staged_growth.h"
 
 namespace holdfast::node {
 namespace {
@@ -63,7 +63,8 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
   if (!gone) RETURN_IF_ERROR(device.status());
   if (!gone && *device && IsMounted(mounts, **device)) {
     const auto record = stages_.Find(volume_id);
-    if (record.ok() && record->growing) return LeftoverKind::kInterruptedGrowth;
+    if (record.ok() && (record->growing || record->freezing))
+      return LeftoverKind::kInterruptedGrowth;
     return std::nullopt;
   }
   if (state == StageState::kNone) {
@@ -112,8 +113,10 @@ absl::Status StageReconciler::SettleStaging(const std::string& volume_id) const 
 
 // Writers of a frozen filesystem wait, so that it is thawed comes first, whatever the growth finds.
 absl::Status StageReconciler::SettleGrowth(const std::string& volume_id) const {
-  ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
-  RETURN_IF_ERROR(os::Thaw(record.staging_path));
+  ASSIGN_OR_RETURN(StageRecord record, stages_.Find(volume_id));
+  ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  if (device) RETURN_IF_ERROR(EndOwnFreeze(*device, stages_, record));
   return expander_.Expand(volume_id, 0, 0).status();
 }
 

@@ -75,7 +75,7 @@ void GrowIfSmaller(const fs::Filesystem& filesystem, const BlockDevice& device,
                    pool::StageRecord& record) {
   const auto can_grow = filesystem.CanGrow(device, target.path());
   absl::Status grown = can_grow.status();
-  if (record.growing || can_grow.value_or(false)) {
+  if (record.growing || record.freezing || can_grow.value_or(false)) {
     grown = GrowStaged(filesystem, device, target.path(), stages, record);
   }
   if (!grown.ok()) LogWarning("grow {} at stage: {}", device.path, MessageOf(grown));
@@ -110,11 +110,11 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
                                  pool::StageRecord& record) {
   const bool read_only = IsReadOnly(use);
   ASSIGN_OR_RETURN(const bool mounted, IsMounted(attached, volume, target, read_only));
-  if (mounted && !record.growing) return false;
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
   if (mounted) {
-    GrowIfSmaller(*filesystem, attached, target, stages, record);
+    // A kill may have come after the mount and before the growth had its mark.
+    if (!read_only) GrowIfSmaller(*filesystem, attached, target, stages, record);
     return false;
   }
   ASSIGN_OR_RETURN(
@@ -213,6 +213,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
                                .access_mode = use.access_mode,
                                .mount_flags = use.mount_flags,
                                .growing = false,
+                               .freezing = false,
                                .publications = {}};
   }
   const absl::Status staged =

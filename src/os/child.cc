@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 
@@ -67,16 +66,17 @@ class SignalBlock final {
 }  // namespace
 
 absl::StatusOr<pid_t> StartChild(const std::string& program, const std::vector<std::string>& argv,
-                                 int output_fd) {
+                                 int output_fd, const std::vector<std::string>& environment) {
   std::vector<std::string> words = argv;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-  std::string locale = "LC_ALL=C";
-  const std::array<char*, 3> environment = {path.data(), locale.data(), nullptr};
-  const ChildPlan plan{program.c_str(), arguments.data(), environment.data(), output_fd,
-                       ::getpid()};
+  std::vector<std::string> settings = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"};
+  settings.insert(settings.end(), environment.begin(), environment.end());
+  std::vector<char*> variables;
+  for (std::string& setting : settings) variables.push_back(setting.data());
+  variables.push_back(nullptr);
+  const ChildPlan plan{program.c_str(), arguments.data(), variables.data(), output_fd, ::getpid()};
   volatile int failure = 0;  // written by the child
   const auto claims = HoldBackClaims();
   const SignalBlock block;

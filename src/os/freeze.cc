@@ -6,34 +6,34 @@
 
 #include <cerrno>
 
-#include "os/file.h"
-
 namespace holdfast::os {
+namespace {
 
-absl::Status FlushByFreezing(const std::string& path) {
-  ASSIGN_OR_RETURN(const UniqueFd root, OpenDirectory(path));
-  if (::ioctl(root.get(), FIFREEZE, 0) != 0) {
-    if (errno == EBUSY) {
-      return FailedPrecondition("the filesystem at '{}' is frozen by another program", path);
-    }
-    return OsError(errno, fmt::format("freeze the filesystem at '{}'", path));
-  }
-  if (::ioctl(root.get(), FITHAW, 0) == 0) return absl::OkStatus();
-  return OsError(errno, fmt::format("thaw the filesystem at '{}'", path));
-}
+// A thaw that failed leaves all writers waiting, so it is tried again at once.
+constexpr int kThaws = 3;
 
-absl::Status Thaw(const std::string& path) {
-  const auto root = OpenDirectory(path);
-  if (absl::IsNotFound(root.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(root.status());
-  return Annotate(Thaw(root->get()), fmt::format("the filesystem at '{}'", path));
+}  // namespace
+
+absl::Status Freeze(int directory_fd) {
+  if (::ioctl(directory_fd, FIFREEZE, 0) == 0) return absl::OkStatus();
+  if (errno == EBUSY) return FailedPrecondition("it is frozen by another program");
+  return OsError(errno, "cannot freeze it");
 }
 
 absl::Status Thaw(int directory_fd) {
-  // EINVAL: not frozen, ioctl_fsfreeze; EOPNOTSUPP, ENOTTY: a filesystem that cannot be.
-  if (::ioctl(directory_fd, FITHAW, 0) == 0) return absl::OkStatus();
-  if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOTTY) return absl::OkStatus();
-  return OsError(errno, "cannot thaw");
+  int error = 0;
+  for (int attempt = 0; attempt < kThaws; ++attempt) {
+    if (::ioctl(directory_fd, FITHAW, 0) == 0) return absl::OkStatus();
+    error = errno;
+    // EINVAL: not frozen, ioctl_fsfreeze; EOPNOTSUPP, ENOTTY: a filesystem that cannot be.
+    if (error == EINVAL || error == EOPNOTSUPP || error == ENOTTY) return absl::OkStatus();
+  }
+  return OsError(error, "cannot thaw it");
+}
+
+absl::Status FlushByFreezing(int directory_fd) {
+  RETURN_IF_ERROR(Freeze(directory_fd));
+  return Thaw(directory_fd);
 }
 
 }  // namespace holdfast::os

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Freezing a mounted filesystem for a moment: the one way to have its log written back in place.
+// Freezing a mounted filesystem (ioctl_fsfreeze): the one way to have its log written back in
+// place, and to learn whether another program holds it frozen.
+//
+// The kernel keeps no account of who froze a filesystem, and anybody may thaw it. It does refuse to
+// freeze it twice: a freeze that succeeded is the caller's own, until the caller ends it.
 #pragma once
-
-#include <string>
 
 #include "core/status.h"
 
 namespace holdfast::os {
 
-// FIFREEZE and at once FITHAW of the filesystem mounted at `path` (ioctl_fsfreeze): writers wait a
-// moment, and everything, the superblock included, is in its place on disk afterwards; fsync and
-// syncfs only write the log. A process killed between the two leaves the filesystem frozen: mark
-// that it may happen before calling, and call Thaw afterwards. FAILED_PRECONDITION if somebody else
-// holds it frozen. Needs CAP_SYS_ADMIN.
-[[nodiscard]] absl::Status FlushByFreezing(const std::string& path);
+// Freezes the filesystem of an open directory. Writers wait from here on, and everything, the
+// superblock included, is in its place on disk; fsync and syncfs only write the log. A process that
+// is killed now leaves it frozen: note that it may happen before calling. FAILED_PRECONDITION when
+// it is frozen already: then, and after any other error, the freeze is not the caller's to end.
+// Needs CAP_SYS_ADMIN.
+[[nodiscard]] absl::Status Freeze(int directory_fd);
 
-// Ends a freeze that a killed process left. OK if it is not frozen, or nothing is there. A frozen
-// filesystem that is unmounted stays in the kernel, and keeps its device, until somebody mounts and
-// thaws it (freeze_super holds a reference, fs/super.c).
-[[nodiscard]] absl::Status Thaw(const std::string& path);
-// The same for the filesystem of an open directory.
+// Ends a freeze, whoever began it. OK if there is none. A frozen filesystem that is unmounted stays
+// in the kernel, and keeps its device, until somebody mounts and thaws it (freeze_super holds a
+// reference, fs/super.c).
 [[nodiscard]] absl::Status Thaw(int directory_fd);
+
+// Both, for where nobody could make a kill in between good.
+[[nodiscard]] absl::Status FlushByFreezing(int directory_fd);
 
 }  // namespace holdfast::os

@@ -115,14 +115,15 @@ absl::StatusOr<siginfo_t> KillGroupAndReap(pid_t child) {
 }  // namespace
 
 absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
-                                         std::chrono::milliseconds deadline) {
+                                         std::chrono::milliseconds deadline,
+                                         const std::vector<std::string>& environment) {
   const Clock::time_point end = Clock::now() + deadline;
   ASSIGN_OR_RETURN(const std::string program, ResolveProgram(argv));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return OsError(errno, "cannot make a pipe");
   OutputTail output{UniqueFd(ends[0])};
   UniqueFd input(ends[1]);
-  ASSIGN_OR_RETURN(const pid_t child, StartChild(program, argv, input.get()));
+  ASSIGN_OR_RETURN(const pid_t child, StartChild(program, argv, input.get(), environment));
   input = UniqueFd();
 
   const UniqueFd pidfd(::pidfd_open(child, 0));

@@ -19,12 +19,14 @@ struct CommandResult {
   std::string output;  // standard output and error as they came, the last 64 KiB
 };
 
-// Runs argv[0] (a bare name is looked up in /usr/sbin, /usr/bin, /sbin, /bin) and waits for it.
+// Runs argv[0] (a bare name is looked up in /usr/sbin, /usr/bin, /sbin, /bin) with the NAME=VALUE
+// words of `environment` beside the fixed ones (os/child.h), and waits for it.
 // FAILED_PRECONDITION when the program is not there (names the program), INTERNAL when it cannot be
 // started or when `deadline` passed and the group was killed. A non-zero exit is OK: read the
 // result. Thread-safe; waits on a pidfd, so it never reaps another's child.
-[[nodiscard]] absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
-                                                       std::chrono::milliseconds deadline);
+[[nodiscard]] absl::StatusOr<CommandResult> RunCommand(
+    const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
+    const std::vector<std::string>& environment = {});
 
 // RunCommand, and a non-zero exit or a signal is INTERNAL with the program and the end of its
 // output.

@@ -53,6 +53,7 @@ json ToJson(const StageRecord& record) {
           {"access_mode", ToString(record.access_mode)},
           {"mount_flags", record.mount_flags},
           {"growing", record.growing},
+          {"freezing", record.freezing},
           {"publications", std::move(publications)}};
 }
 
@@ -62,6 +63,8 @@ absl::StatusOr<StageRecord> FromJson(const json& object) {
   object.at("staging_path").get_to(record.staging_path);
   object.at("mount_flags").get_to(record.mount_flags);
   object.at("growing").get_to(record.growing);
+  // Absent in a record of an earlier build, which marked the growth as a whole.
+  record.freezing = object.value("freezing", record.growing);
   ASSIGN_OR_RETURN(record.access_mode,
                    ParseAccessMode(object.at("access_mode").get<std::string>()));
   for (const auto& [target, entry] : object.at("publications").items()) {

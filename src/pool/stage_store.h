@@ -29,7 +29,8 @@ struct StageRecord {
   std::string staging_path;
   AccessMode access_mode = AccessMode::kSingleNodeWriter;
   std::vector<std::string> mount_flags;
-  bool growing = false;  // its filesystem is being grown, or a kill interrupted that
+  bool growing = false;   // its filesystem is being grown, or a kill interrupted that
+  bool freezing = false;  // and the driver has frozen it, or was about to
   std::map<std::string, Publication> publications;  // by target path
 };
 

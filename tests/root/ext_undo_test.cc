@@ -4,6 +4,8 @@
 // there.
 #include "fs/ext_undo.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fs/ext_superblock.h"
@@ -95,13 +97,91 @@ TEST_CASE("a growth that only says that it went well is undone") {
             "resize2fs \"$@\"\n"
             "printf xxxx | dd of=\"$3\" bs=1 seek=2044 conv=notrunc status=none\n");
   REQUIRE(::chmod(liar.c_str(), 0700) == 0);
-  const auto result = RunWithUndo({liar, volume.device().path}, volume.device(), volume.undo_path(),
-                                  /*successes=*/0);
+  const auto result = RunWithUndo({.argv = {liar, volume.device().path},
+                                   .successes = 0,
+                                   .deadline = std::chrono::minutes(1),
+                                   .verify = nullptr},
+                                  volume.device(), volume.undo_path());
   CHECK(absl::IsInternal(result.status()));
   INFO(result.status());
   CHECK(BlocksOf(volume) == before);
   CHECK_FALSE(IsThere(volume.undo_path()));
   Run({"e2fsck", "-f", "-n", volume.device().path});
+}
+
+// e2undo of e2fsprogs 1.47 ends with 0 when a block cannot be written.
+TEST_CASE("an undo file stays until all that it says is back on the device") {
+  FormattedVolume volume("ext4", kSize);
+  MakeHalfGrown(volume);
+  const std::uint64_t grown = BlocksOf(volume);
+  const std::string used = volume.undo_path() + ".used";
+  // The device has lost its end, which the growth wrote to.
+  volume.Enlarge(kSize);
+  const absl::Status failed = UndoInterrupted(volume.device(), volume.undo_path());
+  INFO(failed);
+  CHECK(absl::IsInternal(failed));
+  REQUIRE(IsThere(used));
+  CHECK(absl::IsInternal(volume.filesystem().UndoInterrupted(volume.device(), volume.undo_path())));
+  CHECK(BlocksOf(volume) == grown);  // nothing is restored as long as not all of it can be
+  volume.Enlarge(2 * kSize);
+  REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+  CHECK_FALSE(IsThere(used));
+  CHECK(BlocksOf(volume) < grown);
+  Run({"e2fsck", "-f", "-n", volume.device().path});
+}
+
+TEST_CASE("a write-protected device keeps its undo file") {
+  FormattedVolume volume("ext4", kSize);
+  MakeHalfGrown(volume);
+  REQUIRE(os::SetReadOnly(volume.device(), true).ok());
+  CHECK(absl::IsInternal(UndoInterrupted(volume.device(), volume.undo_path())));
+  CHECK(IsThere(volume.undo_path() + ".used"));
+  REQUIRE(os::SetReadOnly(volume.device(), false).ok());
+  REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+  Run({"e2fsck", "-f", "-n", volume.device().path});
+}
+
+TEST_CASE("a damaged undo file is left, with the device as it is") {
+  FormattedVolume volume("ext4", kSize);
+  MakeHalfGrown(volume);
+  const std::uint64_t grown = BlocksOf(volume);
+  const off_t offset = GENERATE(8, 3 * 4096 + 100);  // the header, a piece
+  const os::UniqueFd file(::open(volume.undo_path().c_str(), O_RDWR | O_CLOEXEC));
+  unsigned char byte = 0;
+  REQUIRE(::pread(file.get(), &byte, 1, offset) == 1);
+  byte ^= 1U;
+  REQUIRE(::pwrite(file.get(), &byte, 1, offset) == 1);
+  CHECK(absl::IsInternal(UndoInterrupted(volume.device(), volume.undo_path())));
+  CHECK(BlocksOf(volume) == grown);
+  CHECK((IsThere(volume.undo_path()) || IsThere(volume.undo_path() + ".used")));
+}
+
+TEST_CASE("an undo file of a program that changed nothing goes") {
+  FormattedVolume volume("ext4", kSize);
+  volume.Make();
+  const std::string content =
+      GENERATE(std::string(), std::string(512, '\0'), std::string(8192, '\0'));
+  WriteFile(volume.undo_path(), content);
+  REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+  CHECK_FALSE(IsThere(volume.undo_path()));
+}
+
+TEST_CASE("what a program that is stopped at its deadline did is undone") {
+  FormattedVolume volume("ext4", kSize);
+  volume.Make();
+  const std::string before = volume.ReadDevice(0, kSize);
+  const test::TempDirectory directory;
+  const std::string slow = directory.path("tune2fs");
+  WriteFile(slow, "#!/bin/sh\ntune2fs \"$1\" \"$2\" -L changed \"$3\"\nexec sleep 600\n");
+  REQUIRE(::chmod(slow.c_str(), 0700) == 0);
+  const auto result = RunWithUndo({.argv = {slow, volume.device().path},
+                                   .successes = 0,
+                                   .deadline = std::chrono::seconds(2),
+                                   .verify = nullptr},
+                                  volume.device(), volume.undo_path());
+  CHECK(absl::IsInternal(result.status()));
+  CHECK_FALSE(IsThere(volume.undo_path()));
+  CHECK(volume.ReadDevice(0, kSize) == before);
 }
 
 TEST_CASE("an undo file is written through to the disk") {
@@ -113,7 +193,11 @@ TEST_CASE("an undo file is written through to the disk") {
   WriteFile(looker, "#!/bin/sh\nlsattr -d \"$2\" >" + seen + "\nexit 0\n");
   REQUIRE(::chmod(looker.c_str(), 0700) == 0);
   const auto run = [&](const std::string& undo_path) {
-    return RunWithUndo({looker, volume.device().path}, volume.device(), undo_path, 0);
+    return RunWithUndo({.argv = {looker, volume.device().path},
+                        .successes = 0,
+                        .deadline = std::chrono::minutes(1),
+                        .verify = nullptr},
+                       volume.device(), undo_path);
   };
   SECTION("on a filesystem that can") {
     REQUIRE(run(volume.undo_path()).ok());

@@ -4,6 +4,7 @@
 
 #include "fs/filesystem.h"
 #include "os/capabilities.h"
+#include "os/freeze.h"
 #include "support/formatted_volume.h"
 
 namespace holdfast::fs {
@@ -29,7 +30,8 @@ Bytes EnlargeAndGrow(FormattedVolume& volume, Bytes size) {
   REQUIRE(volume.PrepareMount().ok());
   volume.Mount();
   if (GrowsBeforeMount(volume)) CHECK_FALSE(volume.CanGrow());
-  const absl::Status grown = volume.filesystem().Grow(volume.device(), volume.path());
+  const absl::Status grown =
+      volume.filesystem().Grow(volume.device(), volume.path(), os::FlushByFreezing);
   INFO(grown);
   REQUIRE(grown.ok());
   CHECK_FALSE(volume.CanGrow());
@@ -89,7 +91,7 @@ TEST_CASE("an xfs remainder too small for an allocation group is not offered") {
   CHECK_FALSE(volume.CanGrow());
   volume.Enlarge(300 * kMiB + 64 * kPage);
   CHECK(volume.CanGrow());
-  REQUIRE(volume.filesystem().Grow(volume.device(), volume.path()).ok());
+  REQUIRE(volume.filesystem().Grow(volume.device(), volume.path(), os::FlushByFreezing).ok());
   CHECK_FALSE(volume.CanGrow());
 }
 
@@ -102,7 +104,8 @@ TEST_CASE("growth while mounted shows at once, or says what is missing") {
   const Bytes before = volume.Size();
   volume.Enlarge(600 * kMiB);
   CHECK(volume.CanGrow());
-  const absl::Status status = volume.filesystem().Grow(volume.device(), volume.path());
+  const absl::Status status =
+      volume.filesystem().Grow(volume.device(), volume.path(), os::FlushByFreezing);
   INFO(status);
   if (GrowsBeforeMount(volume)) {
     CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
@@ -126,7 +129,8 @@ TEST_CASE("recorded errors are named when ext cannot grow while mounted") {
   volume.Debugfs("set_super_value state 3");
   volume.Mount();
   volume.Enlarge(128 * kMiB);
-  const absl::Status status = volume.filesystem().Grow(volume.device(), volume.path());
+  const absl::Status status =
+      volume.filesystem().Grow(volume.device(), volume.path(), os::FlushByFreezing);
   CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK_THAT(MessageOf(status), Catch::Contains("recorded errors"));
 }
@@ -139,11 +143,13 @@ TEST_CASE("nothing is grown where the device is not mounted") {
   volume.Enlarge(600 * kMiB);
   CHECK(volume.filesystem().CanGrow(volume.device(), volume.path()).status().code() ==
         absl::StatusCode::kInternal);
-  const absl::Status status = volume.filesystem().Grow(volume.device(), volume.path());
+  const absl::Status status =
+      volume.filesystem().Grow(volume.device(), volume.path(), os::FlushByFreezing);
   CHECK(status.code() == absl::StatusCode::kInternal);
   CHECK_THAT(MessageOf(status), Catch::Contains("not mounted"));
-  CHECK(volume.filesystem().Grow(volume.device(), volume.path() + "/none").code() ==
-        absl::StatusCode::kNotFound);
+  CHECK(volume.filesystem()
+            .Grow(volume.device(), volume.path() + "/none", os::FlushByFreezing)
+            .code() == absl::StatusCode::kNotFound);
 }
 
 TEST_CASE("the journal of an interrupted mount is replayed before offline growth") {

@@ -28,6 +28,7 @@ class Volume:
     provisioning: str = "thick"
     id: str = ""
     mode: str = "SINGLE_NODE_WRITER"
+    mkfs_options: str = ""
 
     @property
     def staging_path(self):
@@ -44,6 +45,11 @@ class Volume:
                                         access_mode=self.access_mode)
         return csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type=self.fs),
                                     access_mode=self.access_mode)
+
+    @property
+    def parameters(self):
+        wanted = {"provisioning": self.provisioning, "mkfsOptions": self.mkfs_options}
+        return {name: value for name, value in wanted.items() if value}
 
     @property
     def access_mode(self):
@@ -114,7 +120,7 @@ class Driver:
         answer = self._controller.CreateVolume(csi.CreateVolumeRequest(
             name=volume.name, capacity_range=csi.CapacityRange(required_bytes=volume.size),
             volume_capabilities=[volume.capability],
-            parameters={"provisioning": volume.provisioning}), timeout=self._limit_s)
+            parameters=volume.parameters), timeout=self._limit_s)
         assert answer.volume.capacity_bytes >= volume.size, answer
         volume.id, volume.size = answer.volume.volume_id, answer.volume.capacity_bytes
 

@@ -1,9 +1,13 @@
-"""A mounted ext4 volume grows while a program writes to it; the whole life of the volume."""
+"""A mounted ext4 volume grows while a program writes to it; the whole life of the volume. Blocks of
+4 KiB and of 1 KiB."""
 
 import os
+import subprocess
 import threading
 
+import accounting
 import durable_file
+import grpc
 import leftovers
 from driver import MIB, POOL, Driver, Volume
 
@@ -41,18 +45,46 @@ class Writer(threading.Thread):
 def run(run_dir):
     driver = Driver(run_dir)
     baseline = leftovers.Baseline.take(POOL)
-    volume = Volume("grown", 256 * MIB)
+    for volume in (Volume("grown", 256 * MIB),
+                   Volume("grown-1k", 256 * MIB, mkfs_options="-b 1024")):
+        live(driver, volume)
+        assert not driver.list()
+        assert not volume.target_path.exists(), "the target path is left"
+        baseline.assert_restored()
+    driver.stop()
+
+
+def live(driver, volume):
     driver.create(volume)
     driver.stage(volume)
     driver.publish(volume)
+    refuse_while_frozen(driver, volume)
     grow_under_load(driver, volume)
     driver.unpublish(volume)
     driver.unstage(volume)
+    check_filesystem(volume)
     driver.delete(volume.id)
-    assert not driver.list()
-    assert not volume.target_path.exists(), "the target path is left"
-    baseline.assert_restored()
-    driver.stop()
+
+
+def refuse_while_frozen(driver, volume):
+    """Another program's freeze is neither ended nor waited for."""
+    subprocess.run(["fsfreeze", "-f", volume.target_path], check=True)
+    try:
+        driver.expand(volume, volume.size + 64 * MIB)
+        code = "OK"
+        try:
+            driver.expand_filesystem(volume, volume.size + 64 * MIB)
+        except grpc.RpcError as error:
+            code = error.code().name
+        assert code == "FAILED_PRECONDITION", f"growth of a frozen filesystem: {code}"
+    finally:  # fails if it is not frozen any more
+        subprocess.run(["fsfreeze", "-u", volume.target_path], check=True)
+    volume.size += 64 * MIB
+    driver.expand_filesystem(volume, volume.size)
+
+
+def check_filesystem(volume):
+    subprocess.run(["e2fsck", "-f", "-n", accounting.image(volume)], check=True)
 
 
 def grow_under_load(driver, volume):

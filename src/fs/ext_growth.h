@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checking, repairing and growing an unmounted ext3 or ext4: e2fsck(8) and resize2fs(8), undone
+// when they do not come to a good end (fs/ext_undo.h).
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "fs/ext_superblock.h"
+#include "os/block_device.h"
+
+namespace holdfast::fs {
+
+// What a growth before a mount may take, while a pod waits for its data. ext4 with lazy inode
+// tables stays far below. ext3 has all inode tables of the new part written, and as much to the
+// undo file: 30 MiB for each new GiB, a few MiB a second.
+struct GrowthLimits {
+  Bytes undo_file = 64 * kMiB;
+  std::chrono::milliseconds time = std::chrono::minutes(2);
+};
+
+// Repairs what e2fsck -p repairs and sees that the error flag is gone. FAILED_PRECONDITION when a
+// person must repair it (names the program to run), other codes when that cannot be told;
+// `undo_path` as in RunWithUndo. The changes are kept only after OK.
+[[nodiscard]] absl::Status RepairUnmounted(const os::BlockDevice& device,
+                                           const std::string& undo_path);
+
+// Checks the filesystem and grows it to `blocks`; a check of the result, and its block count, must
+// then be right, else all is undone.
+//   DATA_LOSS            the check found damage that e2fsck -p does not repair, so that a person
+//                        must; the message names the program to run
+//   RESOURCE_EXHAUSTED   it would take a larger undo file than the limits allow or the directory of
+//                        `undo_path` has room for: nothing was begun
+//   other                it failed, or took longer than the limits allow
+// After an error, ask UndoInterrupted whether the device is as it was.
+[[nodiscard]] absl::Status GrowUnmounted(const os::BlockDevice& device,
+                                         const ExtSuperblock& superblock, std::uint64_t blocks,
+                                         const std::string& undo_path,
+                                         const GrowthLimits& limits = {});
+
+// About how large the undo file gets when the filesystem is grown to `blocks`; rather too much. The
+// metadata of new groups that resize2fs writes, the copies of the group descriptors, and a journal
+// that e2fsck replays first.
+[[nodiscard]] Bytes EstimateUndoFile(const ExtSuperblock& superblock, std::uint64_t blocks);
+
+}  // namespace holdfast::fs
