@@ -17,7 +17,7 @@ enum class LeftoverKind {
   kUnfinishedGrowth,    // a larger size is recorded, the image does not have it yet
   kTemporaryFile,       // of a record that was never put in its place
   kUnlistedVolume,      // put on disk while the process ran
-  kDamagedVolume,       // a record that cannot be believed
+  kDamagedVolume,       // a record that cannot be believed, or is older than its image
   kOrphanedImage,       // bytes in a shared pool that no record names
   kOrphanedDevice,      // attached by us, staged for nobody
   kStaleStaging,        // a stage record of a volume that is not staged any more

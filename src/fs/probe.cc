@@ -27,6 +27,11 @@ constexpr int kFound = 0;
 constexpr int kNothing = 1;
 constexpr int kAmbivalent = -2;
 
+// What a device that should be blank means.
+constexpr char kLeftAlone[] =
+    "it was left alone and not formatted; if the volume was in use before, its record is older "
+    "than its bytes: see 'A record that is older than its image' in docs/operations.md";
+
 // What a probe looks for.
 enum class Scope {
   kEverything,
@@ -140,14 +145,13 @@ absl::Status RequireBlank(const os::BlockDevice& device) {
   ASSIGN_OR_RETURN(const ProbeResult found,
                    ProbeOpen(fd, device.path, zero ? Scope::kAllButEnds : Scope::kEverything));
   if (found.content == Content::kSignature) {
-    return FailedPrecondition("{} is not blank: it holds {}; it was left alone and not formatted",
-                              device.path, Describe(found.signature));
+    return FailedPrecondition("{} is not blank: it holds {}; {}", device.path,
+                              Describe(found.signature), kLeftAlone);
   }
   if (zero) return absl::OkStatus();
   return FailedPrecondition(
-      "{} is not blank: nothing on it is recognised, but its first or last MiB holds data; it was "
-      "left alone and not formatted",
-      device.path);
+      "{} is not blank: nothing on it is recognised, but its first or last MiB holds data; {}",
+      device.path, kLeftAlone);
 }
 
 absl::Status RequireFilesystem(const os::BlockDevice& device, const std::string& type,

@@ -33,9 +33,9 @@ struct ProbeResult {
 
 // OK only if nothing is recognised and head and tail read as zeros: the one condition under which a
 // device that its record calls never formatted may be formatted. FAILED_PRECONDITION says what was
-// found, or that the device is mounted or claimed by another program, and that the bytes were left
-// alone; INTERNAL when the device cannot be read. mke2fs makes no such check without a terminal, so
-// this is the only guard in front of it.
+// found, or that the device is mounted or claimed by another program, that the bytes were left
+// alone, and what to do if the record is an old one; INTERNAL when the device cannot be read.
+// mke2fs makes no such check without a terminal, so this is the only guard in front of it.
 [[nodiscard]] absl::Status RequireBlank(const os::BlockDevice& device);
 
 // OK if the device holds the filesystem `type` with `uuid`, whatever other signatures are beside

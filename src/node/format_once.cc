@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "fs/filesystem.h"
+#include "fs/mkfs_traces.h"
 #include "fs/probe.h"
 
 namespace holdfast::node {
@@ -26,35 +27,78 @@ absl::Status Format(pool::Pool& pool, const Volume& volume, const os::BlockDevic
   return pool.FinishFormatting(volume.id);
 }
 
-// After a mkfs that was cut short only its own traces may be there.
-absl::Status RequireOwnTraces(const Volume& volume, const os::BlockDevice& device) {
+// The bytes say that formatting was finished, so the record alone is old: a kill came just before
+// it was written, or it was restored from a backup. What is there is kept.
+absl::StatusOr<FormattedDevice> BringRecordForward(pool::Pool& pool, const Volume& volume,
+                                                   const os::BlockDevice& device,
+                                                   const std::string& uuid) {
+  RETURN_IF_ERROR(
+      Annotate(fs::RequireFilesystem(device, volume.filesystem, uuid),
+               fmt::format("the record of volume '{}' says {}, but its bytes were in use",
+                           volume.id.ToString(), ToString(volume.state))));
+  LogWarning(
+      "volume {}: its record says {}, which is older than its bytes: they hold a finished {} with "
+      "UUID {}; the record is brought up to date and nothing is formatted",
+      volume.id.ToString(), ToString(volume.state), volume.filesystem, uuid);
+  if (volume.state != VolumeState::kFormatting || volume.filesystem_uuid != uuid) {
+    RETURN_IF_ERROR(pool.StartFormatting(volume.id, uuid));
+  }
+  RETURN_IF_ERROR(pool.FinishFormatting(volume.id));
+  return FormattedDevice{.device = device, .is_new = false};
+}
+
+absl::StatusOr<FormattedDevice> FormatFirst(pool::Pool& pool, const Volume& volume,
+                                            const os::BlockDevice& device) {
+  const absl::Status formatted = Format(pool, volume, device);
+  if (absl::IsFailedPrecondition(formatted)) {
+    ASSIGN_OR_RETURN(const std::string uuid, pool.FormattedUuid(volume.id));
+    if (!uuid.empty()) return BringRecordForward(pool, volume, device, uuid);
+  }
+  RETURN_IF_ERROR(formatted);
+  return FormattedDevice{.device = device, .is_new = true};
+}
+
+// Whether the bytes are those of a finished filesystem rather than of an interrupted mkfs, which
+// leaves its own traces alone.
+absl::StatusOr<bool> WasUsed(const Volume& volume, const os::BlockDevice& device) {
   ASSIGN_OR_RETURN(const fs::ProbeResult found, fs::Probe(device));
-  if (found.content == fs::Content::kNothingRecognised) return absl::OkStatus();
-  if (found.signature.uuid == volume.filesystem_uuid) return absl::OkStatus();
+  if (found.content == fs::Content::kNothingRecognised) return false;
+  if (found.signature.uuid == volume.filesystem_uuid) {
+    ASSIGN_OR_RETURN(const bool unused, fs::IsOfMkfsAlone(device, found.signature.type));
+    return !unused;
+  }
   return FailedPrecondition(
-      "formatting of volume '{}' was interrupted, but {} now holds {} {}: it is left alone",
+      "formatting of volume '{}' was interrupted, but {} now holds {} {}: it is left alone; if "
+      "that was in use, its record is older than its bytes: see 'A record that is older than its "
+      "image' in docs/operations.md",
       volume.id.ToString(), device.path, found.signature.type, found.signature.uuid);
+}
+
+absl::StatusOr<FormattedDevice> FormatAgain(pool::Pool& pool, const Volume& volume,
+                                            const os::BlockDevice& device) {
+  ASSIGN_OR_RETURN(const std::string noted, pool.FormattedUuid(volume.id));
+  if (!noted.empty()) return BringRecordForward(pool, volume, device, noted);
+  ASSIGN_OR_RETURN(const bool used, WasUsed(volume, device));
+  if (used) return BringRecordForward(pool, volume, device, volume.filesystem_uuid);
+  LogInfo("volume {}: formatting was interrupted; starting over", volume.id.ToString());
+  RETURN_IF_ERROR(pool.BlankAgain(volume.id));
+  ASSIGN_OR_RETURN(const os::BlockDevice blank, pool.Attach(volume.id));
+  RETURN_IF_ERROR(Format(pool, volume, blank));
+  return FormattedDevice{.device = blank, .is_new = true};
 }
 
 }  // namespace
 
-absl::StatusOr<os::BlockDevice> EnsureFormatted(pool::Pool& pool, const Volume& volume,
+absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool, const Volume& volume,
                                                 const os::BlockDevice& device) {
   switch (volume.state) {
     case VolumeState::kFormatted:
       RETURN_IF_ERROR(fs::RequireFilesystem(device, volume.filesystem, volume.filesystem_uuid));
-      return device;
+      return FormattedDevice{.device = device, .is_new = false};
     case VolumeState::kReady:
-      RETURN_IF_ERROR(Format(pool, volume, device));
-      return device;
-    case VolumeState::kFormatting: {
-      LogInfo("volume {}: formatting was interrupted; starting over", volume.id.ToString());
-      RETURN_IF_ERROR(RequireOwnTraces(volume, device));
-      RETURN_IF_ERROR(pool.BlankAgain(volume.id));
-      ASSIGN_OR_RETURN(const os::BlockDevice blank, pool.Attach(volume.id));
-      RETURN_IF_ERROR(Format(pool, volume, blank));
-      return blank;
-    }
+      return FormatFirst(pool, volume, device);
+    case VolumeState::kFormatting:
+      return FormatAgain(pool, volume, device);
     case VolumeState::kAllocating:
     case VolumeState::kDeleting:
       break;

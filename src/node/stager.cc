@@ -91,14 +91,18 @@ absl::StatusOr<PreparedDevice> PrepareDevice(pool::Pool& pool, const Volume& vol
                                              const BlockDevice& attached,
                                              const fs::Filesystem& filesystem, bool read_only,
                                              const std::string& undo_path) {
-  const bool formatted_before = volume.state == VolumeState::kFormatted;
+  const bool recorded = volume.state == VolumeState::kFormatted;
   os::UniqueFd open;  // so that what is read of the device is read once
-  if (formatted_before) {
+  if (recorded) {
     ASSIGN_OR_RETURN(open, os::OpenBlockDevice(attached, O_RDONLY));
     RETURN_IF_ERROR(filesystem.UndoInterrupted(attached, undo_path));
   }
-  ASSIGN_OR_RETURN(const BlockDevice device, EnsureFormatted(pool, volume, attached));
-  if (!formatted_before || read_only) return PreparedDevice{.device = device, .may_grow = false};
+  ASSIGN_OR_RETURN(const FormattedDevice formatted, EnsureFormatted(pool, volume, attached));
+  const BlockDevice& device = formatted.device;
+  if (!formatted.is_new && !recorded) {  // only its record was old
+    RETURN_IF_ERROR(filesystem.UndoInterrupted(device, undo_path));
+  }
+  if (formatted.is_new || read_only) return PreparedDevice{.device = device, .may_grow = false};
   ASSIGN_OR_RETURN(const bool full, filesystem.PrepareMount(device, undo_path));
   return PreparedDevice{.device = device, .may_grow = !full};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "os/file.h"
+#include "pool/image_evidence.h"
 #include "pool/image_file.h"
 
 namespace holdfast::pool {
@@ -102,6 +103,12 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
     return abnormal(fmt::format("the image has {} bytes, the volume has {}: it was truncated",
                                 *size, volume.capacity_bytes));
   }
+  if (*size > volume.capacity_bytes) {  // a growth is under way, or its record is an old one
+    const auto record = RecordStore::Read(pool->volumes, volume.id.uuid);
+    const absl::Status fits =
+        record.ok() ? RequireImageSize(image->get(), *record) : record.status();
+    if (!fits.ok()) return abnormal(MessageOf(fits));
+  }
   if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
     return abnormal(fmt::format("{} of the thick volume are not allocated; staging it refills them",
                                 FormatBytes(volume.capacity_bytes - *allocated)));
@@ -113,6 +120,7 @@ absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, cons
   ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes, id.uuid));
   if (record.volume.state == VolumeState::kAllocating ||
       record.volume.state == VolumeState::kDeleting) {
+    RETURN_IF_ERROR(RequireUnwantedFiles(pool, record));
     return NotFound("there is no volume '{}'", id.ToString());
   }
   return record;
@@ -127,11 +135,26 @@ absl::StatusOr<os::UniqueFd> FilePool::OpenImageOf(const VerifiedPool& pool,
                   fmt::format("volume {}", uuid));
 }
 
+absl::Status FilePool::RequireUnwantedFiles(const VerifiedPool& pool, const VolumeRecord& record) {
+  if (IsUsable(record.volume.state)) return absl::OkStatus();
+  const auto directory = os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid);
+  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(directory.status());
+  return RequireUnwanted(directory->get(), record);
+}
+
 absl::Status FilePool::RequireImageSize(int image_fd, const VolumeRecord& record) {
   ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
   const Bytes least = record.volume.capacity_bytes;
   const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
   if (least <= size && size <= most) return absl::OkStatus();
+  if (size > most) {
+    return FailedPrecondition(
+        "the image of volume {} has {} bytes, its record says {}: the record is older than the "
+        "image; keep the image and restore a newer record.json, or see 'A record that is older "
+        "than its image' in docs/operations.md",
+        record.volume.id.uuid, size, most);
+  }
   return FailedPrecondition(
       "the image of volume {} has {} bytes, its record says {}: it was truncated or replaced; "
       "restore it from a backup",

@@ -56,6 +56,7 @@ class FilePool final : public Pool {
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
   [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
 
  private:
   FilePool(PoolInfo info, const SpacePolicy& policy, PoolDirectory directory,
@@ -70,6 +71,8 @@ class FilePool final : public Pool {
   // FAILED_PRECONDITION if it is missing: to a CO, NOT_FOUND means that there is no such volume.
   static absl::StatusOr<os::UniqueFd> OpenImageOf(const VerifiedPool& pool,
                                                   const std::string& uuid);
+  // FAILED_PRECONDITION if the volume's record is older than its image (RequireUnwanted).
+  static absl::Status RequireUnwantedFiles(const VerifiedPool& pool, const VolumeRecord& record);
   // FAILED_PRECONDITION if the image has another size than the record says.
   static absl::Status RequireImageSize(int image_fd, const VolumeRecord& record);
   absl::StatusOr<Room> MeasureRoom(const VerifiedPool& pool);
@@ -90,6 +93,8 @@ class FilePool final : public Pool {
   absl::Status GrowTo(const VerifiedPool& pool, VolumeRecord& record, Bytes target);
   void CountByRecord(const VerifiedPool& pool, const std::string& uuid);
   absl::Status FinishGrowth(const VerifiedPool& pool, VolumeRecord& record);
+  absl::Status ExtendOrUndo(const VerifiedPool& pool, int image_fd, Bytes present,
+                            VolumeRecord& record);
   absl::Status UndoGrowth(const VerifiedPool& pool, VolumeRecord& record);
 
   // file_pool_attach.cc

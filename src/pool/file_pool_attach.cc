@@ -8,6 +8,7 @@
 #include "os/loop_by_path.h"
 #include "pool/file_pool.h"
 #include "pool/format_state.h"
+#include "pool/image_evidence.h"
 #include "pool/image_file.h"
 
 namespace holdfast::pool {
@@ -144,6 +145,13 @@ absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& fi
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
   RETURN_IF_ERROR(EnterFormatting(record, filesystem_uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
+  ASSIGN_OR_RETURN(const std::string present, pool::FormattedUuid(image.get()));
+  if (!present.empty() && present != filesystem_uuid) {
+    return FailedPrecondition(
+        "the image of volume '{}' was formatted with UUID {}: it is never formatted again",
+        id.ToString(), present);
+  }
   return records_.Write(pool.volumes, record);
 }
 
@@ -151,7 +159,17 @@ absl::Status FilePool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
   RETURN_IF_ERROR(LeaveFormatting(record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
+  // Before the record: a kill in between leaves one that is brought up to date by the next stage.
+  const Volume& volume = record.volume;
+  RETURN_IF_ERROR(MarkFormatted(image.get(), volume.filesystem, volume.filesystem_uuid));
   return records_.Write(pool.volumes, record);
+}
+
+absl::StatusOr<std::string> FilePool::FormattedUuid(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
+  return pool::FormattedUuid(image.get());
 }
 
 absl::Status FilePool::BlankAgain(const VolumeId& id) {

@@ -22,6 +22,7 @@ absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
       RETURN_IF_ERROR(RequireSame(existing->volume, spec));
       return WithPool(existing->volume);
     }
+    RETURN_IF_ERROR(RequireUnwantedFiles(pool, *existing));
     RETURN_IF_ERROR(FinishDeletion(pool, uuid));
   } else if (!absl::IsNotFound(existing.status())) {
     return existing.status();
@@ -41,7 +42,9 @@ absl::StatusOr<Volume> FilePool::CreateNew(const VerifiedPool& pool, const Volum
                                                         RoomMeter(pool), AllocationMeter(pool)));
   VolumeRecord record = NewRecord(spec, uuid, capacity, direct_io_.sector_size);
   if (const absl::Status filled = FillNewVolume(pool, record); !filled.ok()) {
-    const absl::Status removed = FinishDeletion(pool, uuid);
+    record.volume.state = VolumeState::kAllocating;  // the CO is not told of it
+    absl::Status removed = RequireUnwantedFiles(pool, record);
+    if (removed.ok()) removed = FinishDeletion(pool, uuid);
     if (removed.ok()) return filled;
     return Unavailable("{}; and what was made could not be removed yet: {}", MessageOf(filled),
                        MessageOf(removed));

@@ -31,6 +31,9 @@ absl::Status FilePool::Delete(const VolumeId& id) {
   auto record = records_.Read(pool.volumes, id.uuid);
   if (absl::IsNotFound(record.status())) return FinishDeletion(pool, id.uuid);
   RETURN_IF_ERROR(record.status());
+  if (record->volume.state == VolumeState::kAllocating) {
+    RETURN_IF_ERROR(RequireUnwantedFiles(pool, *record));
+  }
   if (record->volume.state != VolumeState::kAllocating &&
       record->volume.state != VolumeState::kDeleting) {
     // Whoever cannot find out whether it is in use does not delete it.

@@ -3,11 +3,13 @@
 //
 // A kill in between leaves a record with grow_to_bytes: the next Grow, Attach or Settle extends the
 // image the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both are
-// safe because no device shows the new bytes before the record does.
+// safe because no device shows the new bytes before the record does. A record that was restored
+// from a backup may tell of a growth that was over long ago, so bytes that were used are never cut.
 #include "pool/file_pool.h"
 
 #include <algorithm>
 
+#include "os/file.h"
 #include "pool/image_file.h"
 
 namespace holdfast::pool {
@@ -64,13 +66,11 @@ void FilePool::CountByRecord(const VerifiedPool& pool, const std::string& uuid) 
 absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& record) {
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, record.volume.id.uuid));
   RETURN_IF_ERROR(RequireImageSize(image.get(), record));
-  const absl::Status extended =
-      ExtendImage(image.get(), record.grow_to_bytes, record.volume.provisioning);
-  if (!extended.ok()) {
-    const absl::Status undone = UndoGrowth(pool, record);
-    if (undone.ok()) return extended;
-    return Unavailable("{}; and the growth could not be taken back yet: {}", MessageOf(extended),
-                       MessageOf(undone));
+  ASSIGN_OR_RETURN(const Bytes present, ImageSize(image.get()));
+  if (present < record.grow_to_bytes) {
+    RETURN_IF_ERROR(ExtendOrUndo(pool, image.get(), present, record));
+  } else {  // an earlier call extended it, perhaps long ago: nothing of it can be taken back
+    RETURN_IF_ERROR(os::Sync(image.get(), "image"));
   }
   ASSIGN_OR_RETURN(const Bytes allocated, ImageAllocated(image.get()));
   record.volume.capacity_bytes = record.grow_to_bytes;
@@ -79,6 +79,18 @@ absl::Status FilePool::FinishGrowth(const VerifiedPool& pool, VolumeRecord& reco
   ledger_.Set(record.volume.id.uuid, record.volume.provisioning, record.volume.capacity_bytes,
               allocated);
   return absl::OkStatus();
+}
+
+absl::Status FilePool::ExtendOrUndo(const VerifiedPool& pool, int image_fd, Bytes present,
+                                    VolumeRecord& record) {
+  const absl::Status extended =
+      ExtendImage(image_fd, record.grow_to_bytes, record.volume.provisioning);
+  if (extended.ok()) return extended;
+  absl::Status undone = UndoExtension(image_fd, present);  // gives the room of this try back
+  if (undone.ok()) undone = UndoGrowth(pool, record);
+  if (undone.ok()) return extended;
+  return Unavailable("{}; and the growth could not be taken back yet: {}", MessageOf(extended),
+                     MessageOf(undone));
 }
 
 absl::Status FilePool::UndoGrowth(const VerifiedPool& pool, VolumeRecord& record) {

@@ -25,9 +25,10 @@ absl::Status FilePool::Recover() {
 
 absl::Status FilePool::CountVolume(const VerifiedPool& pool, const std::string& uuid) {
   const absl::StatusOr<VolumeRecord> record = RecordStore::Read(pool.volumes, uuid);
-  if (record.ok()) return Annotate(Count(pool, *record), fmt::format("volume {}", uuid));
+  const absl::Status believed = record.ok() ? RequireUnwantedFiles(pool, *record) : record.status();
+  if (believed.ok()) return Annotate(Count(pool, *record), fmt::format("volume {}", uuid));
   CountByImage(pool, uuid);
-  return record.status();
+  return believed;
 }
 
 // Unfinished creations and deletions are promised to nobody; their bytes count as used.
@@ -46,7 +47,7 @@ absl::Status FilePool::Count(const VerifiedPool& pool, const VolumeRecord& recor
   return allocated.status();
 }
 
-// What a damaged record promised is not known, but its image has that size.
+// What a damaged or too old record promised is not known, but its image has that size.
 void FilePool::CountByImage(const VerifiedPool& pool, const std::string& uuid) {
   const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
   const auto image = directory.ok() ? OpenImage(directory->get()) : directory.status();

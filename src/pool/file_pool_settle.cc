@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "os/file.h"
 #include "pool/file_pool.h"
+#include "pool/image_evidence.h"
 #include "pool/image_file.h"
 
 namespace holdfast::pool {
@@ -49,7 +50,9 @@ std::optional<LeftoverKind> FilePool::FindLeftover(const VerifiedPool& pool,
                                                    const std::string& uuid) const {
   const auto record = RecordStore::Read(pool.volumes, uuid);
   if (absl::IsNotFound(record.status())) return std::nullopt;
-  if (!record.ok()) return LeftoverKind::kDamagedVolume;
+  if (!record.ok() || !RequireUnwantedFiles(pool, *record).ok()) {
+    return LeftoverKind::kDamagedVolume;
+  }
   if (record->volume.state == VolumeState::kAllocating) return LeftoverKind::kUnfinishedCreation;
   if (record->volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
   if (record->grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
@@ -69,6 +72,7 @@ absl::StatusOr<bool> FilePool::Settle(const VolumeId& id) {
   if (!kind) return in_trash;
   ASSIGN_OR_RETURN(VolumeRecord record, RecordStore::Read(pool.volumes, id.uuid));
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
+  RETURN_IF_ERROR(RequireUnwanted(directory.get(), record));
   if (*kind == LeftoverKind::kUnfinishedCreation || *kind == LeftoverKind::kUnfinishedDeletion) {
     RETURN_IF_ERROR(RequireOwnNames(directory.get(), id.uuid));
     RETURN_IF_ERROR(DetachOwnDeviceOf(directory.get(), id.uuid));

@@ -8,6 +8,7 @@
 
 #include "os/file.h"
 #include "os/file_flags.h"
+#include "pool/image_evidence.h"
 
 namespace holdfast::pool {
 namespace {
@@ -50,6 +51,10 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
 }  // namespace
 
 absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) {
+  {
+    ASSIGN_OR_RETURN(const auto unfinished, LookAtImage(directory_fd));
+    if (unfinished) RETURN_IF_ERROR(RequireNeverUsed(unfinished->get()));
+  }
   RETURN_IF_ERROR(os::RemoveFileAt(directory_fd, kImageName));
   const int fd =
       ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
@@ -104,6 +109,10 @@ absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning) {
 }
 
 absl::Status UndoExtension(int image_fd, Bytes size) {
+  ASSIGN_OR_RETURN(const bool used, HoldsData(image_fd, size));
+  if (used) {
+    return FailedPrecondition("the image holds data beyond {} bytes, which are not cut off", size);
+  }
   RETURN_IF_ERROR(Truncate(image_fd, size));
   return os::Sync(image_fd, "image");
 }
@@ -115,6 +124,11 @@ absl::Status RefillHoles(int image_fd, Bytes size) {
 }
 
 absl::Status BlankImage(int image_fd, Bytes size, Provisioning provisioning) {
+  ASSIGN_OR_RETURN(const std::string formatted, FormattedUuid(image_fd));
+  if (!formatted.empty()) {
+    return FailedPrecondition("the image holds a filesystem, UUID {}: it is not made blank",
+                              formatted);
+  }
   RETURN_IF_ERROR(Fallocate(image_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size,
                             "make the image blank"));
   return ExtendImage(image_fd, size, provisioning);

@@ -14,8 +14,9 @@ namespace holdfast::pool {
 inline constexpr char kImageName[] = "image";
 
 // Makes a new image of `size` bytes, mode 0600, that reads as zeros; its data and size are durable,
-// its name is when the directory is synced. An unfinished one of an earlier try is replaced. On a
-// copy-on-write host filesystem the image is marked NOCOW, because otherwise an overwrite needs new
+// its name is when the directory is synced. An unfinished one of an earlier try is replaced;
+// FAILED_PRECONDITION if that was ever used (pool/image_evidence.h). On a copy-on-write host
+// filesystem the image is marked NOCOW, because otherwise an overwrite needs new
 // space and thick would not be thick.
 [[nodiscard]] absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning);
 
@@ -34,12 +35,14 @@ inline constexpr char kImageName[] = "image";
 [[nodiscard]] absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning);
 
 // Cuts off what ExtendImage added beyond `size`; only for bytes that no device has shown yet.
+// FAILED_PRECONDITION, with nothing cut, if there is data.
 [[nodiscard]] absl::Status UndoExtension(int image_fd, Bytes size);
 
 // Allocates the holes of a thick image again (its data stays). Cheap when there are none.
 [[nodiscard]] absl::Status RefillHoles(int image_fd, Bytes size);
 
 // Makes every byte zero again, keeping size and, for thick volumes, allocation; durable.
+// FAILED_PRECONDITION, with nothing changed, if MarkFormatted has noted that it was formatted.
 [[nodiscard]] absl::Status BlankImage(int image_fd, Bytes size, Provisioning provisioning);
 
 }  // namespace holdfast::pool

@@ -155,11 +155,17 @@ class Pool {
   [[nodiscard]] virtual absl::Status StartFormatting(const VolumeId& id,
                                                      const std::string& filesystem_uuid) = 0;
 
-  // formatting -> formatted, durable before it returns: from here on the volume may hold data.
+  // formatting -> formatted, durable before it returns: from here on the volume may hold data. A
+  // pool that can note it with the bytes does so before it changes the record.
   [[nodiscard]] virtual absl::Status FinishFormatting(const VolumeId& id) = 0;
 
+  // The UUID of the filesystem that FinishFormatting noted with the bytes, whatever the record says
+  // now; "" if there is no such note. INTERNAL when it cannot be read.
+  [[nodiscard]] virtual absl::StatusOr<std::string> FormattedUuid(const VolumeId&) { return ""; }
+
   // Makes every byte of a volume in state formatting zero again, so that an interrupted mkfs can be
-  // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state.
+  // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state, and where
+  // FormattedUuid tells of a filesystem. The caller has looked whether there is a used one.
   [[nodiscard]] virtual absl::Status BlankAgain(const VolumeId& id) = 0;
 };
 

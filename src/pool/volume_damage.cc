@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "os/file.h"
+#include "pool/image_evidence.h"
 #include "pool/image_file.h"
 #include "pool/pool_directory.h"
 #include "pool/record_store.h"
@@ -19,6 +20,9 @@ constexpr char kRestoreRecord[] =
     "restore its record.json from a backup; without one, copy the data out of the image and remove "
     "the directory by hand";
 constexpr char kRestoreImage[] = "restore its image from a backup, or delete the volume";
+constexpr char kRecordIsOld[] =
+    "keep the image and restore a newer record.json from a backup; without one, see 'A record that "
+    "is older than its image' in docs/operations.md";
 
 VolumeDamage DamagedImage(const VolumeRecord& record, std::string problem) {
   return {record.volume.id.uuid, std::move(problem), kRestoreImage};
@@ -41,8 +45,41 @@ void ExamineImage(int volumes_fd, const VolumeRecord& record, std::vector<Volume
   const Bytes least = record.volume.capacity_bytes;
   const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may be under way
   if (least <= facts.st_size && facts.st_size <= most) return;
+  if (facts.st_size > most) {
+    damage.push_back({record.volume.id.uuid,
+                      fmt::format("its image has {} bytes, its record says {}: the record is older "
+                                  "than the image",
+                                  facts.st_size, most),
+                      kRecordIsOld});
+    return;
+  }
   damage.push_back(DamagedImage(
       record, fmt::format("its image has {} bytes, its record says {}", facts.st_size, least)));
+}
+
+// OK unless the image shows that the record is an old one: it tells of less than was done with the
+// volume. A stage that is under way looks the same, so the caller reads the record again.
+absl::Status RequireNoOlder(int volumes_fd, const VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(volumes_fd, record.volume.id.uuid));
+  if (!IsUsable(record.volume.state)) return RequireUnwanted(directory.get(), record);
+  if (record.volume.state != VolumeState::kReady) return absl::OkStatus();
+  if (record.volume.access_type == AccessType::kBlock) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory.get()));
+  if (!image) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool data, HoldsData(image->get()));
+  if (!data) return absl::OkStatus();
+  return FailedPrecondition(
+      "its record says that it was never formatted, but its image holds data: the record is older "
+      "than the image");
+}
+
+void ExamineAge(int volumes_fd, const VolumeRecord& record, std::vector<VolumeDamage>& damage) {
+  const absl::Status age = RequireNoOlder(volumes_fd, record);
+  if (!absl::IsFailedPrecondition(age)) return;
+  const auto again = RecordStore::Read(volumes_fd, record.volume.id.uuid);
+  if (!again.ok() || again->volume.state != record.volume.state) return;
+  damage.push_back({record.volume.id.uuid, MessageOf(age), kRecordIsOld});
 }
 
 }  // namespace
@@ -60,7 +97,10 @@ absl::StatusOr<VolumeExamination> ExamineVolumes(int root_fd) {
     ++examination.volumes;
     if (!record.ok()) {
       examination.damage.push_back({uuid, MessageOf(record.status()), kRestoreRecord});
-    } else if (IsUsable(record->volume.state)) {
+      continue;
+    }
+    ExamineAge(volumes->get(), *record, examination.damage);
+    if (IsUsable(record->volume.state)) {
       ExamineImage(volumes->get(), *record, examination.damage);
     }
   }

@@ -20,8 +20,8 @@ struct VolumeExamination {
   std::vector<VolumeDamage> damage;
 };
 
-// Compares every record with its image. Opens no image and changes nothing, so that a server may
-// work with the pool meanwhile. `root_fd` is the pool's directory; a pool that was never opened has
+// Compares every record with its image. Changes nothing, so that a server may work with the pool
+// meanwhile. `root_fd` is the pool's directory; a pool that was never opened has
 // no volumes. INTERNAL when a directory cannot be read.
 [[nodiscard]] absl::StatusOr<VolumeExamination> ExamineVolumes(int root_fd);
 

@@ -98,6 +98,9 @@ ALL = (
               recovered=Life.check_absent),
     Operation("start after half a formatting", (EXT4,), CREATED,
               killed_step=Life.stage, killed_at="mkfs.ext4: fsync loop device"),
+    # The image is marked as formatted, its record not yet.
+    Operation("start after a formatting without its record", FILESYSTEMS, CREATED,
+              killed_step=Life.stage, killed_at="fsync image"),
     Operation("start after half an expansion", (EXT4, EXT4_THICK), USED,
               killed_step=Life.expand, killed_at="fsync image",
               recovered=Life.check_accounts),

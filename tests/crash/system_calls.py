@@ -49,6 +49,7 @@ ERRORS = {
     "pwrite64": ("EIO", "ENOSPC", "EINTR"),
     "fsync": ("EIO", "ENOSPC"),
     "fallocate": ("EIO", "ENOSPC", "EINTR"),
+    "fsetxattr": ("EIO", "ENOSPC"),
     "ftruncate": ("EIO", "EINTR"),
     "mkdirat": ("EIO", "ENOSPC", "ENOMEM"),
     "renameat": ("EIO", "ENOSPC", "ENOMEM"),

@@ -21,11 +21,11 @@ constexpr char kForeignUuid[] = "11111111-2222-4333-8444-555555555555";
 constexpr Bytes kSize = 16 * kMiB;
 
 struct Fixture : FilePoolFixture {
-  absl::StatusOr<os::BlockDevice> Ensure() const {
+  absl::Status Ensure() const {
     const os::BlockDevice device = test::Value(pool->Attach(id));
     const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
     REQUIRE_OK(pool->Detach(id));
-    return formatted;
+    return formatted.status();
   }
   [[nodiscard]] Volume OnDisk() const { return ReadRecord(id).volume; }
   void SetFormatState(VolumeState on_disk, const std::string& uuid) const {

@@ -60,10 +60,13 @@ TEST_CASE("a new image reads as zeros; thick has all its bytes, thin none") {
 
 TEST_CASE("an unfinished image of an earlier try is replaced") {
   const test::TempDirectory directory;
-  Write(Make(directory.fd(), 8 * kMiB, kThick).get(), 0, "old");
+  (void)Make(directory.fd(), 8 * kMiB, kThick);
   const os::UniqueFd image = Make(directory.fd(), kMiB, kThin);
   CHECK(Size(image.get()) == kMiB);
   CHECK(IsZero(image.get(), 0, 4096));
+  Write(image.get(), 0, "data");
+  CHECK_FAILS(MakeImage(directory.fd(), kMiB, kThin), kFailedPrecondition, "holds data");
+  CHECK(Read(image.get(), 0, 4) == "data");
 }
 
 TEST_CASE("only a regular file that is there is an image") {

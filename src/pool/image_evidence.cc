@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/image_evidence.h"
+
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "os/file.h"
+#include "pool/image_file.h"
+
+namespace holdfast::pool {
+namespace {
+
+// "trusted": only a process with CAP_SYS_ADMIN sees and changes it.
+constexpr char kMark[] = "trusted.holdfast.formatted";
+constexpr Bytes kPiece = kMiB;
+
+// The filesystem keeps no such attributes, keeps none from us, or has no room for another.
+bool IsWithoutMarks(int error) {
+  return error == ENOTSUP || error == EPERM || error == ENOSYS || error == ENOSPC ||
+         error == EDQUOT || error == E2BIG || error == ERANGE;
+}
+
+struct Extent {
+  Bytes begin = 0;
+  Bytes end = 0;
+};
+
+// The first part at or behind `begin` that may hold data; nothing if there is none.
+absl::StatusOr<std::optional<Extent>> NextData(int image_fd, Bytes begin, Bytes size) {
+  if (begin >= size) return std::nullopt;
+  const off_t data = ::lseek(image_fd, begin, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return std::nullopt;
+  if (data < 0 && errno == EINVAL) return Extent{begin, size};  // it cannot tell
+  if (data < 0) return OsError(errno, "look for data in the image");
+  const off_t hole = ::lseek(image_fd, data, SEEK_HOLE);
+  if (hole < 0) return OsError(errno, "look for holes in the image");
+  return Extent{data, hole};
+}
+
+absl::StatusOr<bool> IsZero(int image_fd, const Extent& extent) {
+  std::vector<char> piece(kPiece);
+  for (Bytes at = extent.begin; at < extent.end;) {
+    const auto wanted = static_cast<std::size_t>(std::min(kPiece, extent.end - at));
+    const ssize_t read = ::pread(image_fd, piece.data(), wanted, at);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return OsError(errno, "read the image");
+    if (read == 0) break;
+    if (std::any_of(piece.begin(), piece.begin() + read, [](char byte) { return byte != 0; })) {
+      return false;
+    }
+    at += read;
+  }
+  return true;
+}
+
+absl::Status RecordIsOlder(std::string_view record_says, std::string_view image_says) {
+  return FailedPrecondition(
+      "its record says that {}, but {}: the record is older than the image, which is left alone; "
+      "restore a newer record.json, or see 'A record that is older than its image' in "
+      "docs/operations.md",
+      record_says, image_says);
+}
+
+// A tombstone names the filesystem of the volume that was deleted.
+absl::Status RequireFilesystemOf(int image_fd, const VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const std::string marked, FormattedUuid(image_fd));
+  if (marked.empty() || marked == record.volume.filesystem_uuid) return absl::OkStatus();
+  return RecordIsOlder("it is to be deleted with another filesystem",
+                       fmt::format("its image was formatted with UUID {}", marked));
+}
+
+}  // namespace
+
+absl::Status MarkFormatted(int image_fd, const std::string& filesystem,
+                           const std::string& filesystem_uuid) {
+  const std::string mark = fmt::format("{} {}", filesystem, filesystem_uuid);
+  if (::fsetxattr(image_fd, kMark, mark.data(), mark.size(), 0) == 0) {
+    return os::Sync(image_fd, "image");
+  }
+  if (IsWithoutMarks(errno)) return absl::OkStatus();
+  return OsError(errno, "note with the image that it is formatted");
+}
+
+absl::StatusOr<std::string> FormattedUuid(int image_fd) {
+  std::array<char, 256> value{};
+  const ssize_t size = ::fgetxattr(image_fd, kMark, value.data(), value.size());
+  if (size < 0 && (errno == ENODATA || IsWithoutMarks(errno)) && errno != ERANGE) return "";
+  if (size < 0) return OsError(errno, fmt::format("read the image's attribute {}", kMark));
+  const std::string_view mark(value.data(), static_cast<std::size_t>(size));
+  std::string uuid(mark.substr(mark.find(' ') + 1));
+  if (!IsUuid(uuid)) return Internal("the image's attribute {} is damaged", kMark);
+  return uuid;
+}
+
+absl::StatusOr<bool> HoldsData(int image_fd, Bytes begin) {
+  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
+  for (;;) {
+    ASSIGN_OR_RETURN(const auto extent, NextData(image_fd, begin, size));
+    if (!extent) return false;
+    ASSIGN_OR_RETURN(const bool zero, IsZero(image_fd, *extent));
+    if (!zero) return true;
+    begin = extent->end;
+  }
+}
+
+absl::Status RequireNeverUsed(int image_fd) {
+  constexpr std::string_view kSays = "its creation was not completed";
+  ASSIGN_OR_RETURN(const std::string marked, FormattedUuid(image_fd));
+  if (!marked.empty()) return RecordIsOlder(kSays, "its image was formatted");
+  ASSIGN_OR_RETURN(const bool data, HoldsData(image_fd));
+  return data ? RecordIsOlder(kSays, "its image holds data") : absl::OkStatus();
+}
+
+absl::Status RequireUnwanted(int directory_fd, const VolumeRecord& record) {
+  if (IsUsable(record.volume.state)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory_fd));
+  if (!image) return absl::OkStatus();
+  const bool unfinished = record.volume.state == VolumeState::kAllocating;
+  return Annotate(
+      unfinished ? RequireNeverUsed(image->get()) : RequireFilesystemOf(image->get(), record),
+      fmt::format("volume {}", record.volume.id.uuid));
+}
+
+}  // namespace holdfast::pool
