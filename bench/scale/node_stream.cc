@@ -87,6 +87,11 @@ void NodeStream::Handle(const v1::ToNode& message) {
   v1::FromNode proof;
   proof.mutable_proof()->set_nonce(message.challenge().nonce());
   Send(std::move(proof));
+  for (v1::Volumes& part : node_.volumes_.Name()) {
+    v1::FromNode names;
+    *names.mutable_volumes() = std::move(part);
+    Send(std::move(names));
+  }
   {
     const std::lock_guard lock(mutex_);
     up_ = true;

@@ -43,7 +43,7 @@ class Controller:
         self._calls = binary.parent / "bench/scale/bench-calls"
         self.socket = directory / "csi.sock"
         self._command = [
-            binary, "serve", "--role=controller", "--node-id=controller",
+            binary, "serve", "--role=controller",
             f"--endpoint=unix://{self.socket}", f"--state-dir={directory}/state",
             f"--link-listen=127.0.0.1:{port}", f"--link-tls={tls}",
             f"--link-token-keys={issuer.keys}", f"--link-token-audience={AUDIENCE}",

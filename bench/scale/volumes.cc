@@ -2,6 +2,7 @@
 #include "scale/volumes.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "scale/names.h"
 
@@ -13,6 +14,7 @@ namespace v1 = holdfast::link::v1;
 
 constexpr std::int64_t kSmallestVolume = std::int64_t{1} << 20;
 constexpr std::int64_t kStepBeside = 4096;
+constexpr int kVolumesInPart = 256;  // the most that the link takes
 constexpr std::int64_t kMostBeside = std::int64_t{1} << 20;
 
 void SetRoom(std::int64_t available, v1::Room& room) {
@@ -47,12 +49,20 @@ v1::Register Volumes::Describe() const {
   description.set_node(node_);
   description.set_version("simulated");
   *description.mutable_pools() = MeasureLocked();
-  for (const auto& [id, volume] : volumes_) {
-    v1::Volume& known = *description.add_volumes();
-    known.set_id(id);
-    known.set_name(volume.name);
-  }
   return description;
+}
+
+std::vector<v1::Volumes> Volumes::Name() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<v1::Volumes> parts(1);
+  for (const auto& [id, volume] : volumes_) {
+    if (parts.back().volumes_size() == kVolumesInPart) parts.emplace_back();
+    v1::Volume& named = *parts.back().add_volumes();
+    named.set_pool(kPool);
+    named.set_name(volume.name);
+  }
+  parts.back().set_last(true);
+  return parts;
 }
 
 v1::Pools Volumes::Measure() const {
@@ -166,10 +176,10 @@ int Volumes::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 
 int Volumes::List(const csi::v1::ListVolumesRequest& request,
                   csi::v1::ListVolumesResponse& response) const {
-  for (auto volume = volumes_.lower_bound(request.starting_token()); volume != volumes_.end();
+  for (auto volume = volumes_.upper_bound(request.starting_token()); volume != volumes_.end();
        ++volume) {
     if (request.max_entries() != 0 && response.entries_size() == request.max_entries()) {
-      response.set_next_token(volume->first);
+      response.set_next_token(std::prev(volume)->first);
       break;
     }
     Fill(volume->first, volume->second, *response.add_entries()->mutable_volume());

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "proto/link.pb.h"
 
@@ -16,6 +17,8 @@ class Volumes final {
   Volumes(std::string node, int count);
 
   [[nodiscard]] holdfast::link::v1::Register Describe() const;
+  // All volumes, as the link wants them named.
+  [[nodiscard]] std::vector<holdfast::link::v1::Volumes> Name() const;
   [[nodiscard]] holdfast::link::v1::Pools Measure() const;
   [[nodiscard]] holdfast::link::v1::Result CarryOut(const holdfast::link::v1::Command& command);
   // Other programs write to the pool's filesystem: each call changes what is available.

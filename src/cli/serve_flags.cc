@@ -20,8 +20,10 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
       .add_option("--endpoint", flags.endpoint,
                   "Unix socket to serve on (default unix:///run/holdfast/csi.sock)")
       ->envname("CSI_ENDPOINT");
-  serve.add_option("--node-id", flags.node_id,
-                   "Name of this node, stable for its life (default: the host's name)");
+  serve.add_option(
+      "--node-id", flags.node_id,
+      "Name of this node, stable for its life (default: the host's name); a controller "
+      "with a link has none");
   serve.add_option("--state-dir", flags.state_dir,
                    "Directory for Holdfast's own state (default /var/lib/holdfast)");
   serve
@@ -115,7 +117,9 @@ absl::StatusOr<Config> BuildConfig(const ServeFlags& flags) {
     if (moved == config.pools.end()) return InvalidArgument("there is no pool '{}'", name);
     moved->accept_move = true;
   }
-  if (config.node_id.empty()) {
+  if (!config.link_listen.empty()) {
+    config.node_id.clear();  // it is on no node, and no Node's name may be its own
+  } else if (config.node_id.empty()) {
     char name[256] = {};
     if (::gethostname(name, sizeof(name) - 1) == 0) config.node_id = name;
   }

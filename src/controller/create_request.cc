@@ -63,6 +63,8 @@ absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
 
 }  // namespace
 
+std::string NameKey(const std::string& name) { return "named " + name; }
+
 absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequest& request,
                                                  const pool::Pools& pools) {
   RETURN_IF_ERROR(CheckFields(request));

@@ -17,4 +17,8 @@ struct CreateRequest {
 [[nodiscard]] absl::StatusOr<CreateRequest> ParseCreateRequest(
     const csi::v1::CreateVolumeRequest& request, const pool::Pools& pools);
 
+// The key of KeyLock under which a volume of this name is made, in whichever pool: no volume id is
+// like it.
+[[nodiscard]] std::string NameKey(const std::string& name);
+
 }  // namespace holdfast::controller

@@ -82,6 +82,26 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
   return measured;
 }
 
+void NameVolumes(const pool::Pools& pools,
+                 const std::function<bool(const link::v1::Volumes&)>& send) {
+  for (pool::Pool* const pool : pools.all()) {
+    if (pool->info().node.empty()) continue;
+    for (std::string after;;) {
+      // From memory, as all pools of a node: it does not fail.
+      const auto volumes = pool->List(after, link::kMaxVolumesInPart);
+      if (!volumes.ok() || volumes->empty()) break;
+      link::v1::Volumes part;
+      for (const Volume& volume : *volumes) {
+        link::v1::Volume& named = *part.add_volumes();
+        named.set_pool(pool->info().name);
+        named.set_name(volume.name);
+      }
+      if (!send(part)) return;
+      after = volumes->back().id.uuid;
+    }
+  }
+}
+
 link::v1::Register DescribeNode(const std::string& driver_name, const std::string& node_id,
                                 const pool::Pools& pools) {
   link::v1::Register description;
@@ -90,16 +110,6 @@ link::v1::Register DescribeNode(const std::string& driver_name, const std::strin
   description.set_node(node_id);
   description.set_version(kVersion);
   *description.mutable_pools() = MeasurePools(pools);
-  for (pool::Pool* const pool : pools.all()) {
-    if (pool->info().node.empty()) continue;
-    // From memory, as all pools of a node: it does not fail.
-    const std::vector<Volume> volumes = pool->List("", 0).value_or(std::vector<Volume>());
-    for (const Volume& volume : volumes) {
-      link::v1::Volume& known = *description.add_volumes();
-      known.set_id(volume.id.ToString());
-      known.set_name(volume.name);
-    }
-  }
   return description;
 }
 

@@ -2,6 +2,7 @@
 // The node's side of the link: its own Controller service does what the controller forwards.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "controller/service.h"
@@ -15,6 +16,11 @@ namespace holdfast::controller {
 
 // What this node says of its pools.
 [[nodiscard]] link::v1::Pools MeasurePools(const pool::Pools& pools);
+
+// Hands over all volumes of pools whose bytes are on this node, in parts as the link wants them;
+// ends early when `send` is false.
+void NameVolumes(const pool::Pools& pools,
+                 const std::function<bool(const link::v1::Volumes&)>& send);
 
 // What it says of itself when it connects.
 [[nodiscard]] link::v1::Register DescribeNode(const std::string& driver_name,

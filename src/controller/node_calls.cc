@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/node_calls.h"
 
+#include "controller/node_answers.h"
 #include "core/volume_id.h"
 
 namespace holdfast::controller {
 
 absl::StatusOr<link::v1::Result> NodeCalls::Ask(const std::string& node, link::v1::Command command,
                                                 link::Deadline deadline) {
+  const auto kind = command.request_case();
   ASSIGN_OR_RETURN(link::v1::Result result, hub_.Call(node, std::move(command), deadline));
-  if (result.code() == 0) return result;
-  return MakeStatus(static_cast<absl::StatusCode>(result.code()), result.message());
+  RETURN_IF_ERROR(StatusOf(node, kind, result));
+  return result;
 }
 
 absl::StatusOr<link::v1::Result> NodeCalls::AskOwner(const std::string& volume_id,

@@ -15,7 +15,8 @@ class NodeCalls final {
   // `hub` outlives it.
   explicit NodeCalls(link::Hub& hub) : hub_(hub) {}
 
-  // The result of a command to the node, if its status is OK.
+  // The result of a command to the node, if its status is OK. Of its errors only codes that such a
+  // call has are passed on, INTERNAL for others; the message says which node speaks.
   [[nodiscard]] absl::StatusOr<link::v1::Result> Ask(const std::string& node,
                                                      link::v1::Command command,
                                                      link::Deadline deadline);

@@ -2,17 +2,58 @@
 #include "controller/placement.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "core/topology_segment.h"
 
 namespace holdfast::controller {
-const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name) {
+namespace {
+
+// Room for that many volumes of the size that is asked for is plenty.
+constexpr Bytes kPlenty = 64;
+constexpr Bytes kLeastPlenty = kGiB;
+
+Bytes Plenty(Bytes wanted) {
+  const Bytes unit = std::min(wanted, std::numeric_limits<Bytes>::max() / kPlenty);
+  return std::max(kLeastPlenty, kPlenty * unit);
+}
+
+std::size_t Lot(const std::string& volume, const std::string& node) {
+  return std::hash<std::string>{}(volume + '/' + node);
+}
+
+void SortByRoom(std::vector<std::string>& nodes, const std::map<std::string, Bytes>& room_of,
+                const Wanted& wanted) {
+  const Bytes plenty = Plenty(wanted.bytes);
+  std::ranges::stable_sort(nodes, [&](const std::string& a, const std::string& b) {
+    const Bytes room_a = std::min(room_of.at(a), plenty);
+    const Bytes room_b = std::min(room_of.at(b), plenty);
+    if (room_a != room_b) return room_a > room_b;
+    return room_a == plenty && Lot(wanted.name, a) < Lot(wanted.name, b);
+  });
+}
+
+}  // namespace
+
+const link::v1::Pool* PoolNamed(const link::NodeView& node, const std::string& name) {
   for (const link::v1::Pool& pool : node.pools->pools()) {
-    if (name.empty() || pool.name() == name) return pool.problem().empty() ? &pool : nullptr;
+    if (name.empty() || pool.name() == name) return &pool;
   }
   return nullptr;
+}
+
+const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name) {
+  const link::v1::Pool* const pool = PoolNamed(node, name);
+  return pool != nullptr && pool->problem().empty() ? pool : nullptr;
+}
+
+absl::StatusOr<VolumeId> IdOf(const link::NodeView& node, const link::v1::Pool& pool,
+                              const std::string& name) {
+  ASSIGN_OR_RETURN(std::string uuid, UuidOfName(pool.id(), name));
+  return VolumeId{.pool = pool.name(), .node = node.name, .uuid = std::move(uuid)};
 }
 
 const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning) {
@@ -52,9 +93,7 @@ Candidates Place(const csi::v1::TopologyRequirement& requirement,
   std::vector<std::string> allowed = AllowedNodes(requirement, driver_name);
   if (IsFreeChoice(requirement)) {
     for (const auto& [name, room] : room_of) allowed.push_back(name);
-    std::ranges::stable_sort(allowed, [&](const std::string& a, const std::string& b) {
-      return room_of.at(a) > room_of.at(b);
-    });
+    SortByRoom(allowed, room_of, wanted);
   }
   Candidates candidates;
   for (const std::string& name : allowed) {

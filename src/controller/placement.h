@@ -12,8 +12,14 @@
 
 namespace holdfast::controller {
 
-// The node's pool of that name (empty: its default), nullptr if it has none that can serve.
+// The node's pool of that name (empty: its default), nullptr if it has none.
+[[nodiscard]] const link::v1::Pool* PoolNamed(const link::NodeView& node, const std::string& name);
+// The same, nullptr also if it cannot serve.
 [[nodiscard]] const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name);
+// The id that a volume of this CO name has or would have in the node's pool (ADR 0008). INTERNAL if
+// the pool's id is no UUID.
+[[nodiscard]] absl::StatusOr<VolumeId> IdOf(const link::NodeView& node, const link::v1::Pool& pool,
+                                            const std::string& name);
 [[nodiscard]] const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning);
 
 // The node that a topology names; empty if it names none of this driver's.
@@ -26,9 +32,11 @@ namespace holdfast::controller {
 [[nodiscard]] bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement);
 
 struct Wanted {
+  std::string name;  // as the CO gave it
   std::string pool;
   Provisioning provisioning = Provisioning::kThick;
   Bytes bytes = 0;  // at least
+  Bytes limit = 0;  // 0: none
 };
 
 struct Candidates {
@@ -38,7 +46,9 @@ struct Candidates {
 };
 
 // By the requirement's preferred topologies in their order, then its requisite ones; without a
-// requirement by room, most first.
+// requirement by room, most first, where room for many such volumes is as good as any more: among
+// nodes with plenty the volume's name decides, so that none draws all volumes to itself by what it
+// says of its room.
 [[nodiscard]] Candidates Place(const csi::v1::TopologyRequirement& requirement,
                                const std::vector<link::NodeView>& nodes,
                                const std::string& driver_name, const Wanted& wanted);

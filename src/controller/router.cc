@@ -5,6 +5,8 @@
 
 #include "controller/capabilities.h"
 #include "controller/capacity.h"
+#include "controller/create_request.h"
+#include "controller/node_answers.h"
 #include "controller/placement.h"
 #include "rpc/fields.h"
 
@@ -38,63 +40,68 @@ absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::D
   const auto result = nodes_.AskOwner(request.volume_id(), std::move(command), deadline);
   if (absl::IsNotFound(result.status())) return absl::OkStatus();
   RETURN_IF_ERROR(result.status());
-  env_.hub.names().Deleted(request.volume_id());
+  env_.hub.names().Deleted(*VolumeId::Parse(request.volume_id()));
   return absl::OkStatus();
 }
 
-// A token is "<node>|<that node's token>": node after node, each by its own pages. The controller's
-// own volumes come first, under the empty name.
-absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
-                          csi::v1::ListVolumesResponse& response) {
-  if (request.max_entries() < 0) return InvalidArgument("max_entries is negative");
-  const std::string& token = request.starting_token();
-  const std::size_t bar = token.find('|');
-  if (!token.empty() && bar == std::string::npos) {
-    return Aborted(
-        "starting_token was not given by an earlier ListVolumes; start again without it");
+absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
+                            csi::v1::CreateVolumeResponse& response) {
+  ASSIGN_OR_RETURN(const Wanted wanted, VolumeCreation::ParseWanted(request));
+  ASSIGN_OR_RETURN(const auto lock,
+                   env_.volume_locks.TryLock(NameKey(request.name()), "CreateVolume"));
+  RETURN_IF_ERROR(env_.own.RequireUnused(request.name(), /*but=*/""));
+  return creation_.Create(request, wanted, deadline, response);
+}
+
+// A class whose pool was changed does not make a second volume of a name either.
+absl::Status Router::CreateOwn(const csi::v1::CreateVolumeRequest& request,
+                               csi::v1::CreateVolumeResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
+  ASSIGN_OR_RETURN(const auto lock,
+                   env_.volume_locks.TryLock(NameKey(request.name()), "CreateVolume"));
+  RETURN_IF_ERROR(creation_.LeaveNodes(request.name()));
+  return env_.own.Create(request, response);
+}
+
+absl::Status Router::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                              link::Deadline deadline,
+                              csi::v1::ValidateVolumeCapabilitiesResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  if (request.volume_capabilities().empty()) {
+    return InvalidArgument("volume_capabilities is missing");
   }
-  if (!env_.hub.WaitUntilSettled(deadline)) {
-    return Unavailable("the controller has just started and waits for its nodes; try again");
-  }
-  const std::vector<std::string> missing = env_.hub.Missing();
-  if (!missing.empty()) {
-    return Unavailable("node '{}' is not connected: its volumes are not known now",
-                       missing.front());
-  }
-  const std::string first = token.substr(0, token.empty() ? 0 : bar);
-  if (first.empty() && !env_.own_pools.all().empty()) {
-    csi::v1::ListVolumesRequest own = request;
-    own.set_starting_token(token.empty() ? "" : token.substr(bar + 1));
-    RETURN_IF_ERROR(env_.own.List(own, response));
-    if (!response.next_token().empty()) {
-      response.set_next_token("|" + response.next_token());
-      return absl::OkStatus();
-    }
-  }
-  for (const link::NodeView& node : env_.hub.Nodes()) {
-    if (node.name < first) continue;
-    if (request.max_entries() != 0 && response.entries_size() == request.max_entries()) {
-      response.set_next_token(node.name + "|");
-      return absl::OkStatus();
-    }
-    link::v1::Command command;
-    auto& list = *command.mutable_list_volumes();
-    if (request.max_entries() != 0) {
-      list.set_max_entries(request.max_entries() - response.entries_size());
-    }
-    if (!first.empty() && node.name == first) list.set_starting_token(token.substr(bar + 1));
-    ASSIGN_OR_RETURN(link::v1::Result result, nodes_.Ask(node.name, std::move(command), deadline));
-    for (auto& entry : *result.mutable_list_volumes()->mutable_entries()) {
-      const auto id = VolumeId::Parse(entry.volume().volume_id());
-      const bool shared = id && id->node.empty();  // the node knows them too
-      if (!shared) *response.add_entries() = std::move(entry);
-    }
-    if (!result.list_volumes().next_token().empty()) {
-      response.set_next_token(node.name + "|" + result.list_volumes().next_token());
-      return absl::OkStatus();
-    }
-  }
-  return absl::OkStatus();
+  link::v1::Command command;
+  *command.mutable_validate_volume_capabilities() = request;
+  command.mutable_validate_volume_capabilities()->clear_secrets();
+  ASSIGN_OR_RETURN(const link::v1::Result result,
+                   nodes_.AskOwner(request.volume_id(), std::move(command), deadline));
+  return TakeConfirmation(result, *VolumeId::Parse(request.volume_id()), request, response);
+}
+
+absl::Status Router::Expand(const csi::v1::ControllerExpandVolumeRequest& request,
+                            link::Deadline deadline,
+                            csi::v1::ControllerExpandVolumeResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
+  ASSIGN_OR_RETURN(const rpc::CapacityRange range,
+                   rpc::ParseCapacityRange(request.capacity_range()));
+  link::v1::Command command;
+  *command.mutable_expand_volume() = request;
+  command.mutable_expand_volume()->clear_secrets();
+  ASSIGN_OR_RETURN(const link::v1::Result result,
+                   nodes_.AskOwner(request.volume_id(), std::move(command), deadline));
+  return TakeExpansion(result, *VolumeId::Parse(request.volume_id()),
+                       {.least = range.required, .most = range.limit}, response);
+}
+
+absl::Status Router::Get(const csi::v1::ControllerGetVolumeRequest& request,
+                         link::Deadline deadline, csi::v1::ControllerGetVolumeResponse& response) {
+  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
+  link::v1::Command command;
+  *command.mutable_get_volume() = request;
+  ASSIGN_OR_RETURN(const link::v1::Result result,
+                   nodes_.AskOwner(request.volume_id(), std::move(command), deadline));
+  return TakeDescription(result, *VolumeId::Parse(request.volume_id()), env_.driver_name, response);
 }
 
 absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
@@ -114,9 +121,9 @@ absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
 grpc::Status Router::CreateVolume(grpc::ServerContext* context,
                                   const csi::v1::CreateVolumeRequest* request,
                                   csi::v1::CreateVolumeResponse* response) {
-  if (NamesOwnPool(request->parameters())) return env_.own.CreateVolume(context, request, response);
   return env_.calls.Run(context, {"CreateVolume", request->name()}, [&] {
-    return creation_.Create(*request, DeadlineOf(*context), *response);
+    return NamesOwnPool(request->parameters()) ? CreateOwn(*request, *response)
+                                               : Create(*request, DeadlineOf(*context), *response);
   });
 }
 
@@ -133,21 +140,8 @@ grpc::Status Router::ValidateVolumeCapabilities(
     csi::v1::ValidateVolumeCapabilitiesResponse* response) {
   if (IsOwn(request->volume_id()))
     return env_.own.ValidateVolumeCapabilities(context, request, response);
-  return env_.calls.Run(
-      context, {"ValidateVolumeCapabilities", request->volume_id()}, [&]() -> absl::Status {
-        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-        if (request->volume_capabilities().empty()) {
-          return InvalidArgument("volume_capabilities is missing");
-        }
-        link::v1::Command command;
-        *command.mutable_validate_volume_capabilities() = *request;
-        command.mutable_validate_volume_capabilities()->clear_secrets();
-        ASSIGN_OR_RETURN(
-            link::v1::Result result,
-            nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
-        *response = std::move(*result.mutable_validate_volume_capabilities());
-        return absl::OkStatus();
-      });
+  return env_.calls.Run(context, {"ValidateVolumeCapabilities", request->volume_id()},
+                        [&] { return Validate(*request, DeadlineOf(*context), *response); });
 }
 
 grpc::Status Router::ListVolumes(grpc::ServerContext* context,
@@ -179,19 +173,8 @@ grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
                                             csi::v1::ControllerExpandVolumeResponse* response) {
   if (IsOwn(request->volume_id()))
     return env_.own.ControllerExpandVolume(context, request, response);
-  return env_.calls.Run(
-      context, {"ControllerExpandVolume", request->volume_id()}, [&]() -> absl::Status {
-        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-        if (!request->has_capacity_range()) return InvalidArgument("capacity_range is missing");
-        link::v1::Command command;
-        *command.mutable_expand_volume() = *request;
-        command.mutable_expand_volume()->clear_secrets();
-        ASSIGN_OR_RETURN(
-            link::v1::Result result,
-            nodes_.AskOwner(request->volume_id(), std::move(command), DeadlineOf(*context)));
-        *response = std::move(*result.mutable_expand_volume());
-        return absl::OkStatus();
-      });
+  return env_.calls.Run(context, {"ControllerExpandVolume", request->volume_id()},
+                        [&] { return Expand(*request, DeadlineOf(*context), *response); });
 }
 
 grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
@@ -199,16 +182,7 @@ grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
                                          csi::v1::ControllerGetVolumeResponse* response) {
   if (IsOwn(request->volume_id())) return env_.own.ControllerGetVolume(context, request, response);
   return env_.calls.Run(context, {"ControllerGetVolume", request->volume_id(), LogLevel::kDebug},
-                        [&]() -> absl::Status {
-                          RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-                          link::v1::Command command;
-                          *command.mutable_get_volume() = *request;
-                          ASSIGN_OR_RETURN(link::v1::Result result,
-                                           nodes_.AskOwner(request->volume_id(), std::move(command),
-                                                           DeadlineOf(*context)));
-                          *response = std::move(*result.mutable_get_volume());
-                          return absl::OkStatus();
-                        });
+                        [&] { return Get(*request, DeadlineOf(*context), *response); });
 }
 
 }  // namespace holdfast::controller

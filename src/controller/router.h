@@ -18,7 +18,8 @@ namespace holdfast::controller {
 // Thread-safe. Answers as controller::Service does on the node, and adds where a volume is made
 // (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and
 // never OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
-// GetCapacity is answered from what the nodes have said; the rest is asked of them.
+// GetCapacity is answered from what the nodes have said; the rest is asked of them. What they
+// answer is checked (node_answers.h): a node speaks for its own volumes alone.
 //
 // Volumes of the controller's own pools, which every node reaches, never leave it: a class names
 // such a pool, and their ids name no node. They are published to any node that is connected, or was
@@ -69,6 +70,17 @@ class Router final : public csi::v1::Controller::Service {
       csi::v1::ControllerUnpublishVolumeResponse* response) override;
 
  private:
+  absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
+                      csi::v1::CreateVolumeResponse& response);
+  absl::Status CreateOwn(const csi::v1::CreateVolumeRequest& request,
+                         csi::v1::CreateVolumeResponse& response);
+  absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                        link::Deadline deadline,
+                        csi::v1::ValidateVolumeCapabilitiesResponse& response);
+  absl::Status Expand(const csi::v1::ControllerExpandVolumeRequest& request,
+                      link::Deadline deadline, csi::v1::ControllerExpandVolumeResponse& response);
+  absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request, link::Deadline deadline,
+                   csi::v1::ControllerGetVolumeResponse& response);
   absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request,
                        link::Deadline deadline);
   static link::Deadline DeadlineOf(const grpc::ServerContext& context);
@@ -79,6 +91,8 @@ class Router final : public csi::v1::Controller::Service {
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
   absl::Status List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                     csi::v1::ListVolumesResponse& response);
+  bool AddNode(const std::vector<VolumeId>& ids, const std::string& after, bool ask,
+               link::Deadline deadline, csi::v1::ListVolumesResponse& response);
   absl::Status Measure(const csi::v1::GetCapacityRequest& request,
                        csi::v1::GetCapacityResponse& response);
   const Environment env_;

@@ -5,7 +5,7 @@
 
 #include "controller/capabilities.h"
 #include "controller/capacity.h"
-#include "controller/create_request.h"
+#include "controller/node_answers.h"
 #include "controller/parameters.h"
 #include "core/volume_use.h"
 #include "rpc/fields.h"
@@ -14,9 +14,13 @@
 namespace holdfast::controller {
 namespace {
 
+// With their texts some 2 MiB.
+constexpr std::size_t kMostEntries = 4000;
+
 void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condition) {
   target.set_abnormal(condition.abnormal);
   target.set_message(condition.message);
+  target = TakeCondition(target);
 }
 
 // Why the volume cannot do what is asked of it; empty if it can.
@@ -41,7 +45,7 @@ std::string Objection(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
                              csi::v1::CreateVolumeResponse& response) {
   ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools));
-  RETURN_IF_ERROR(CheckTopology(request.accessibility_requirements(), create.pool->info()));
+  RETURN_IF_ERROR(RequirePlace(request, create));
   const VolumeId id = create.pool->IdOf(create.spec.name);
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(id.ToString(), "CreateVolume"));
   ASSIGN_OR_RETURN(const Volume volume, create.pool->Create(create.spec));
@@ -101,11 +105,12 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
     return Aborted(
         "starting_token was not given by an earlier ListVolumes; start again without it");
   }
-  const auto limit = static_cast<std::size_t>(request.max_entries());
-  // One more than asked for tells whether there is a next page.
+  const auto wanted = static_cast<std::size_t>(request.max_entries());
+  const std::size_t limit = wanted == 0 ? kMostEntries : std::min(wanted, kMostEntries);
+  // One more than that tells whether there is a next page.
   ASSIGN_OR_RETURN(std::vector<Volume> volumes,
-                   env_.pools.List(request.starting_token(), limit == 0 ? 0 : limit + 1));
-  if (limit != 0 && volumes.size() > limit) {
+                   env_.pools.List(request.starting_token(), limit + 1));
+  if (volumes.size() > limit) {
     volumes.pop_back();
     response.set_next_token(volumes.back().id.ToString());
   }
@@ -223,8 +228,12 @@ csi::v1::Volume Service::Describe(const Volume& volume, const pool::PoolInfo& po
 grpc::Status Service::CreateVolume(grpc::ServerContext* context,
                                    const csi::v1::CreateVolumeRequest* request,
                                    csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run(context, {"CreateVolume", request->name()},
-                        [&] { return Create(*request, *response); });
+  return env_.calls.Run(context, {"CreateVolume", request->name()}, [&]() -> absl::Status {
+    RETURN_IF_ERROR(rpc::RequireName(request->name(), "name"));
+    ASSIGN_OR_RETURN(const auto lock,
+                     env_.volume_locks.TryLock(NameKey(request->name()), "CreateVolume"));
+    return Create(*request, *response);
+  });
 }
 
 grpc::Status Service::DeleteVolume(grpc::ServerContext* context,

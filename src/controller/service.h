@@ -2,9 +2,14 @@
 // csi.v1.Controller: protobuf in, pools, protobuf out.
 #pragma once
 
+#include <chrono>
+#include <map>
+#include <mutex>
 #include <string>
 
+#include "controller/create_request.h"
 #include "core/key_lock.h"
+#include "core/places.h"
 #include "pool/pools.h"
 #include "pool/stage_store.h"
 #include "proto/csi.grpc.pb.h"
@@ -56,16 +61,23 @@ class Service final : public csi::v1::Controller::Service {
       grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
       csi::v1::ControllerUnpublishVolumeResponse* response) override;
 
+  // CreateVolume without its frame, for callers that hold NameKey of the request's name.
+  absl::Status Create(const csi::v1::CreateVolumeRequest& request,
+                      csi::v1::CreateVolumeResponse& response);
+
+  // ALREADY_EXISTS if a pool other than `but` has a volume of this name. A pool that cannot be
+  // asked is passed over, with a line in the log: what is wrong with one does not stop the others.
+  absl::Status RequireUnused(const std::string& name, const std::string& but) const;
+
   // ControllerPublishVolume to a node that is known to exist, without its frame.
   absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request);
 
-  // ListVolumes without its frame, for who adds to the answer.
+  // ListVolumes without its frame, for who adds to the answer. A page has no more than some
+  // thousand entries, whatever is asked for: clients take messages of 4 MiB.
   absl::Status List(const csi::v1::ListVolumesRequest& request,
                     csi::v1::ListVolumesResponse& response);
 
  private:
-  absl::Status Create(const csi::v1::CreateVolumeRequest& request,
-                      csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
   absl::Status Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request);
   absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
@@ -81,11 +93,18 @@ class Service final : public csi::v1::Controller::Service {
   absl::StatusOr<pool::Pools::Located> LocateAs(
       const std::string& volume_id,
       const google::protobuf::Map<std::string, std::string>& secrets) const;
+  absl::Status RequirePlace(const csi::v1::CreateVolumeRequest& request,
+                            const CreateRequest& create) const;
+  absl::Status FindNamed(pool::Pool& pool, const std::string& name) const;
   absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement,
                              const pool::PoolInfo& pool) const;
   csi::v1::Volume Describe(const Volume& volume, const pool::PoolInfo& pool) const;
 
   const Environment env_;
+  // Questions to pools over a network that may be hung, at the same time.
+  mutable Places questions_{4};
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::chrono::steady_clock::time_point> avoided_;  // guarded by it
 };
 
 }  // namespace holdfast::controller

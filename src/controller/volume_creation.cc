@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controller/node_answers.h"
 #include "controller/parameters.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"
@@ -10,26 +11,18 @@
 namespace holdfast::controller {
 namespace {
 
-// Codes that say "may still be running": what was begun on the node is not known.
-bool IsUncertain(absl::StatusCode code) {
-  return code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kAborted ||
-         code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kCancelled;
-}
+using KnownPlace = link::VolumeNames::Place;
 
-absl::StatusOr<Wanted> ParseWanted(const csi::v1::CreateVolumeRequest& request) {
-  RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
-  RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
-  if (request.volume_capabilities().empty()) {
-    return InvalidArgument("volume_capabilities is missing");
-  }
-  ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
-  Wanted wanted{.pool = parameters.pool, .provisioning = parameters.provisioning, .bytes = 0};
-  if (request.has_capacity_range()) {
-    ASSIGN_OR_RETURN(const rpc::CapacityRange range,
-                     rpc::ParseCapacityRange(request.capacity_range()));
-    wanted.bytes = range.required;
-  }
-  return wanted;
+// A node that is there and leaves a creation unanswered so many times loses it to another one, if
+// there is one.
+constexpr int kPatientCalls = 3;
+// Nodes that refuse for another reason than room; then the caller hears of it.
+constexpr int kMostRefusals = 4;
+
+// Codes that say "may still be running": what was begun on the node is not known.
+bool IsUncertain(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status) ||
+         absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
 }
 
 absl::Status NoPlace(const Candidates& candidates, const Wanted& wanted) {
@@ -41,39 +34,62 @@ absl::Status NoPlace(const Candidates& candidates, const Wanted& wanted) {
       FormatBytes(wanted.bytes), candidates.unfitting.size(), candidates.absent.size());
 }
 
+absl::Status IsElsewhere(const std::string& name, const std::string& node, bool connected) {
+  if (!connected) {
+    return Unavailable("node '{}', which has a volume named '{}', is not connected", node, name);
+  }
+  return AlreadyExists(
+      "node '{}' has a volume named '{}', where the request does not allow it; if nothing uses it, "
+      "delete it (holdfast volumes on that node shows its id)",
+      node, name);
+}
+
 }  // namespace
 
+absl::StatusOr<Wanted> VolumeCreation::ParseWanted(const csi::v1::CreateVolumeRequest& request) {
+  RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
+  RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
+  if (request.volume_capabilities().empty()) {
+    return InvalidArgument("volume_capabilities is missing");
+  }
+  ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
+  Wanted wanted{
+      .name = request.name(), .pool = parameters.pool, .provisioning = parameters.provisioning};
+  if (request.has_capacity_range()) {
+    ASSIGN_OR_RETURN(const rpc::CapacityRange range,
+                     rpc::ParseCapacityRange(request.capacity_range()));
+    wanted.bytes = range.required;
+    wanted.limit = range.limit;
+  }
+  return wanted;
+}
+
 absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
-                                    link::Deadline deadline,
+                                    const Wanted& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response) {
-  ASSIGN_OR_RETURN(const Wanted wanted, ParseWanted(request));
-  ASSIGN_OR_RETURN(const auto lock, volume_locks_.TryLock(request.name(), "CreateVolume"));
+  std::set<std::string> asked;
+  const Task task{request, wanted, deadline, response, asked};
   // Made before, or perhaps made by a call that was not answered.
-  std::string known = hub_.names().NodeOf(request.name());
-  Candidates candidates;
+  std::vector<KnownPlace> known = hub_.names().Find(wanted.name);
   if (known.empty()) {
-    ASSIGN_OR_RETURN(candidates, AwaitPlace(request, wanted, deadline));
-    known = hub_.names().NodeOf(request.name());
+    RETURN_IF_ERROR(AwaitPlace(task).status());
+    known = hub_.names().Find(wanted.name);
   }
   absl::Status made;
-  if (!known.empty()) {
-    made = CreateOn(known, request, deadline, response);
-    if (!absl::IsResourceExhausted(made)) return made;
-    ASSIGN_OR_RETURN(candidates, AwaitPlace(request, wanted, deadline));
-  }
-  for (const std::string& node : candidates.fitting) {
-    made = CreateOn(node, request, deadline, response);
-    if (!absl::IsResourceExhausted(made)) return made;
-  }
+  if (!AskKnown(task, known, made)) return made;
+  RETURN_IF_ERROR(LeaveForeign(task, known));
+  ASSIGN_OR_RETURN(const Candidates candidates, AwaitPlace(task));
+  if (!AskCandidates(task, candidates, made)) return made;
   if (candidates.absent.empty() && !made.ok()) return made;  // the last one says what it has
   // Where only absent nodes are left, a CO that can choose others is told to; with several of them
   // one may come back.
   if (candidates.fitting.empty() && candidates.unfitting.empty() && candidates.absent.size() == 1) {
-    made = CreateOn(candidates.absent.front(), request, deadline, response);
-    if (!absl::IsUnavailable(made)) return made;
-    // Told no creation of that name, as far as is known: not long after a start it is not.
-    const bool untold = hub_.names().NodeOf(request.name()).empty() && hub_.IsSettled();
-    return untold ? NoPlace(candidates, wanted) : made;
+    const std::string& node = candidates.absent.front();
+    Attempt attempt{Outcome::kUnsent, made};
+    if (!asked.contains(node)) attempt = CreateOn(node, task);
+    if (attempt.outcome != Outcome::kUnsent) return attempt.status;
+    // Not long after a start it is not known yet which nodes were told to make it before.
+    return hub_.IsSettled() ? NoPlace(candidates, wanted) : attempt.status;
   }
   if (!candidates.absent.empty()) {
     return WithCode(NoPlace(candidates, wanted), absl::StatusCode::kUnavailable);
@@ -81,23 +97,107 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
   return NoPlace(candidates, wanted);
 }
 
+absl::Status VolumeCreation::LeaveNodes(const std::string& name) {
+  for (const KnownPlace& place : hub_.names().Find(name)) {
+    if (place.promised) {
+      return IsElsewhere(name, place.node, !hub_.Nodes({place.node}).empty());
+    }
+    GiveUp(name, place.node, place.pool);
+  }
+  return absl::OkStatus();
+}
+
+// Asks the nodes that have the volume, or may have it, and where the request allows it. False: the
+// call ends with `made`.
+bool VolumeCreation::AskKnown(const Task& task, const std::vector<KnownPlace>& known,
+                              absl::Status& made) {
+  for (const KnownPlace& place : known) {
+    if (!Allows(task.request.accessibility_requirements(), place.node)) continue;
+    const Attempt attempt = CreateOn(place.node, task);
+    made = attempt.status;
+    if (!MayLeave(task, place, attempt)) return false;
+    if (!place.promised && attempt.outcome != Outcome::kRefused) {
+      GiveUp(task.wanted.name, place.node, place.pool);
+    }
+  }
+  return true;
+}
+
+// Whether the volume may be made on another node although this one may have it.
+bool VolumeCreation::MayLeave(const Task& task, const KnownPlace& place, const Attempt& attempt) {
+  switch (attempt.outcome) {
+    case Outcome::kMade:
+      return false;
+    case Outcome::kRejected:
+      return true;
+    case Outcome::kRefused:
+      // One that has the volume and does not give it out must not get a second one elsewhere.
+      if (absl::IsAlreadyExists(attempt.status)) return false;
+      return !place.promised || absl::IsResourceExhausted(attempt.status);
+    case Outcome::kUnsent:
+      return !place.promised;
+    case Outcome::kUncertain:
+      break;
+  }
+  if (place.promised || absl::IsAborted(attempt.status)) return false;
+  if (hub_.names().CountUnanswered(task.wanted.name, place.node) < kPatientCalls) return false;
+  const auto& requirement = task.request.accessibility_requirements();
+  const Candidates others =
+      controller::Place(requirement, NodesFor(requirement), driver_name_, task.wanted);
+  return std::ranges::any_of(others.fitting,
+                             [&](const std::string& node) { return node != place.node; });
+}
+
+// What is where the request does not allow it. Of a creation in doubt no caller was told: it gives
+// way. Of anything else one may have been.
+absl::Status VolumeCreation::LeaveForeign(const Task& task, const std::vector<KnownPlace>& known) {
+  for (const KnownPlace& place : known) {
+    if (Allows(task.request.accessibility_requirements(), place.node)) continue;
+    if (place.promised) {
+      return IsElsewhere(task.wanted.name, place.node, !hub_.Nodes({place.node}).empty());
+    }
+    GiveUp(task.wanted.name, place.node, place.pool);
+  }
+  return absl::OkStatus();
+}
+
+// Those with room, one after another. False: the call ends with `made`.
+bool VolumeCreation::AskCandidates(const Task& task, const Candidates& candidates,
+                                   absl::Status& made) {
+  const std::string& name = task.wanted.name;
+  std::vector<std::string> nodes = candidates.fitting;
+  std::erase_if(nodes, [&](const std::string& node) { return task.asked.contains(node); });
+  // Those that failed it before come last.
+  std::ranges::stable_partition(
+      nodes, [&](const std::string& node) { return !hub_.names().IsSuperseded(name, node); });
+  int refusals = 0;
+  for (const std::string& node : nodes) {
+    const Attempt attempt = CreateOn(node, task);
+    made = attempt.status;
+    if (attempt.outcome == Outcome::kMade || attempt.outcome == Outcome::kUncertain) return false;
+    if (attempt.outcome == Outcome::kUnsent) continue;
+    if (attempt.outcome == Outcome::kRejected) GiveUp(name, node, task.wanted.pool);
+    // Of a volume that it did not name before it is not believed.
+    if (attempt.outcome == Outcome::kRefused) hub_.names().CreationRefused(name, node);
+    if (!absl::IsResourceExhausted(made) && ++refusals == kMostRefusals) return false;
+  }
+  return true;
+}
+
 // After a start the nodes are on their way back, and with them the knowledge which of them was told
 // to make this volume before. Where only one may have it, that one is waited for; else all of them.
-absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const csi::v1::CreateVolumeRequest& request,
-                                                      const Wanted& wanted,
-                                                      link::Deadline deadline) {
+absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const Task& task) {
+  const auto& requirement = task.request.accessibility_requirements();
   while (true) {
     const std::size_t connected = hub_.CountNodes();
-    const std::vector<link::NodeView> nodes = NodesFor(request.accessibility_requirements());
     const bool settled = hub_.IsSettled();
-    Candidates candidates =
-        Place(request.accessibility_requirements(), nodes, driver_name_, wanted);
+    Candidates candidates = Place(requirement, NodesFor(requirement), driver_name_, task.wanted);
     const std::size_t here = candidates.fitting.size() + candidates.unfitting.size();
     const bool one =
-        request.has_accessibility_requirements() && here + candidates.absent.size() == 1;
+        task.request.has_accessibility_requirements() && here + candidates.absent.size() == 1;
     if (settled || (one && here == 1)) return candidates;
     const bool news =
-        one ? hub_.WaitForMoreThan(connected, deadline) : hub_.WaitUntilSettled(deadline);
+        one ? hub_.WaitForMoreThan(connected, task.deadline) : hub_.WaitUntilSettled(task.deadline);
     if (!news && !hub_.IsSettled()) {
       return Unavailable("the controller has just started and waits for its nodes; try again");
     }
@@ -110,18 +210,51 @@ std::vector<link::NodeView> VolumeCreation::NodesFor(
   return hub_.Nodes(AllowedNodes(requirement, driver_name_));
 }
 
-absl::Status VolumeCreation::CreateOn(const std::string& node,
-                                      const csi::v1::CreateVolumeRequest& request,
-                                      link::Deadline deadline,
-                                      csi::v1::CreateVolumeResponse& response) {
-  const bool known = hub_.names().NodeOf(request.name()) == node;
-  const bool connected = hub_.WaitFor(node, deadline);
-  if (!connected) return Unavailable("node '{}' is not connected", node);
-  hub_.names().CreationStarts(request.name(), node);
+bool VolumeCreation::Allows(const csi::v1::TopologyRequirement& requirement,
+                            const std::string& node) const {
+  if (IsFreeChoice(requirement)) return true;
+  const std::vector<std::string> allowed = AllowedNodes(requirement, driver_name_);
+  return std::ranges::find(allowed, node) != allowed.end();
+}
+
+void VolumeCreation::GiveUp(const std::string& name, const std::string& node,
+                            const std::string& pool) {
+  superseded_.Add({.node = node, .name = name, .pool = pool});
+}
+
+VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const Task& task) {
+  const std::string& name = task.wanted.name;
+  task.asked.insert(node);
+  const std::vector<link::NodeView> views =
+      hub_.WaitFor(node, task.deadline) ? hub_.Nodes({node}) : std::vector<link::NodeView>();
+  if (views.empty()) {
+    return {Outcome::kUnsent, Unavailable("node '{}' is not connected", node)};
+  }
+  if (hub_.names().IsSuperseded(name, node)) {
+    // What it may have of that name has been given up, and must not come back to life.
+    const link::VolumeNames::Superseded old{node, name, task.wanted.pool};
+    const absl::Status deleted = superseded_.Delete(old, task.deadline);
+    if (!deleted.ok()) {
+      return {Outcome::kUncertain, WithCode(deleted, absl::StatusCode::kUnavailable)};
+    }
+    hub_.names().SupersededIsGone(old);
+  }
+  hub_.names().CreationStarts(name, node, task.wanted.pool);
+  const auto result = nodes_.Ask(node, CommandFor(node, task), task.deadline);
+  if (!result.ok()) {
+    if (IsUncertain(result.status())) return {Outcome::kUncertain, result.status()};
+    if (!absl::IsAlreadyExists(result.status())) hub_.names().CreationRefused(name, node);
+    return {Outcome::kRefused, result.status()};
+  }
+  const absl::Status taken = TakeAnswer(views.front(), task, *result);
+  return {taken.ok() ? Outcome::kMade : Outcome::kRejected, taken};
+}
+
+link::v1::Command VolumeCreation::CommandFor(const std::string& node, const Task& task) const {
   link::v1::Command command;
-  *command.mutable_create_volume() = request;
+  *command.mutable_create_volume() = task.request;
   command.mutable_create_volume()->clear_secrets();
-  const auto& requisite = request.accessibility_requirements().requisite();
+  const auto& requisite = task.request.accessibility_requirements().requisite();
   const csi::v1::Topology here = rpc::NodeTopology(driver_name_, node);
   // They may name thousands; a node that is one of them needs to know no more.
   if (std::ranges::any_of(requisite,
@@ -130,15 +263,22 @@ absl::Status VolumeCreation::CreateOn(const std::string& node,
     place.Clear();
     *place.add_requisite() = here;
   }
-  auto result = nodes_.Ask(node, std::move(command), deadline);
-  if (!result.ok()) {
-    const bool refused = !IsUncertain(result.status().code());
-    const bool not_there = !known || absl::IsResourceExhausted(result.status());
-    if (refused && not_there) hub_.names().CreationFailed(request.name());
-    return result.status();
+  return command;
+}
+
+// A node that has no such pool cannot have made anything in it, whatever it answers.
+absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& task,
+                                        const link::v1::Result& result) {
+  const link::v1::Pool* const pool = PoolNamed(node, task.wanted.pool);
+  if (pool == nullptr) {
+    return Refuse(node.name, fmt::format("it has no pool '{}'", task.wanted.pool));
   }
-  response = std::move(*result->mutable_create_volume());
-  hub_.names().Created(response.volume().volume_id(), request.name());
+  ASSIGN_OR_RETURN(const VolumeId id, IdOf(node, *pool, task.wanted.name));
+  ASSIGN_OR_RETURN(
+      *task.response.mutable_volume(),
+      TakeVolume(result.create_volume().volume(), id,
+                 {.least = task.wanted.bytes, .most = task.wanted.limit}, driver_name_));
+  hub_.names().Created(id, task.wanted.name);
   return absl::OkStatus();
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // CreateVolume for a controller without pools: which node makes the volume, and how it is found
-// again when an answer was lost.
+// again when an answer was lost (docs/adr/0021).
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "controller/node_calls.h"
 #include "controller/placement.h"
+#include "controller/superseded_volumes.h"
 #include "core/key_lock.h"
 #include "link/hub.h"
 #include "proto/csi.pb.h"
@@ -14,33 +17,75 @@
 namespace holdfast::controller {
 
 // Thread-safe. A volume of a name is made once, wherever: a node that has it, or was told to make
-// it and has not answered, is asked again.
+// it and has not answered, is asked again. Of a node's answer only the size is taken: which volume
+// it is and from where it is reached follow from the question.
 class VolumeCreation final {
  public:
   // `hub` and `volume_locks` outlive it.
   VolumeCreation(std::string driver_name, link::Hub& hub, KeyLock& volume_locks)
-      : driver_name_(std::move(driver_name)), hub_(hub), volume_locks_(volume_locks), nodes_(hub) {}
+      : driver_name_(std::move(driver_name)),
+        hub_(hub),
+        nodes_(hub),
+        superseded_(hub, volume_locks) {}
 
-  // INVALID_ARGUMENT naming the field; ABORTED while the same name is being made;
-  // RESOURCE_EXHAUSTED when no node that is there has room and the CO may choose others;
-  // UNAVAILABLE when one that is not there may have the volume, or the room; else as the node
+  // INVALID_ARGUMENT naming the field.
+  [[nodiscard]] static absl::StatusOr<Wanted> ParseWanted(
+      const csi::v1::CreateVolumeRequest& request);
+
+  // The caller holds NameKey(name). ALREADY_EXISTS when a node has a volume of that name that is
+  // another than the wanted one, or where the request does not allow it; RESOURCE_EXHAUSTED when no
+  // node that is there has room and the CO may choose others; UNAVAILABLE when one that is not
+  // there may have the volume, or the room, or a node's answer was refused; else as the node
   // answers.
   [[nodiscard]] absl::Status Create(const csi::v1::CreateVolumeRequest& request,
-                                    link::Deadline deadline,
+                                    const Wanted& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);
 
+  // For a volume that is to be made where no node does it: OK when no node has one of that name.
+  // What was only in doubt is given up. ALREADY_EXISTS, or UNAVAILABLE while such a node is away.
+  // The caller holds NameKey(name).
+  [[nodiscard]] absl::Status LeaveNodes(const std::string& name);
+
  private:
-  absl::StatusOr<Candidates> AwaitPlace(const csi::v1::CreateVolumeRequest& request,
-                                        const Wanted& wanted, link::Deadline deadline);
+  enum class Outcome {
+    kMade,
+    kRefused,    // the node has nothing of that name
+    kRejected,   // its answer is not believed; what it has is not known
+    kUnsent,     // it is not connected
+    kUncertain,  // it may be making the volume
+  };
+  struct Attempt {
+    Outcome outcome = Outcome::kUnsent;
+    absl::Status status;
+  };
+  struct Task {
+    const csi::v1::CreateVolumeRequest& request;
+    const Wanted& wanted;
+    link::Deadline deadline;
+    csi::v1::CreateVolumeResponse& response;
+    std::set<std::string>& asked;  // nodes, in this call
+  };
+
+  absl::StatusOr<Candidates> AwaitPlace(const Task& task);
   [[nodiscard]] std::vector<link::NodeView> NodesFor(
       const csi::v1::TopologyRequirement& requirement) const;
-  absl::Status CreateOn(const std::string& node, const csi::v1::CreateVolumeRequest& request,
-                        link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  [[nodiscard]] bool Allows(const csi::v1::TopologyRequirement& requirement,
+                            const std::string& node) const;
+  bool AskKnown(const Task& task, const std::vector<link::VolumeNames::Place>& known,
+                absl::Status& made);
+  absl::Status LeaveForeign(const Task& task, const std::vector<link::VolumeNames::Place>& known);
+  bool AskCandidates(const Task& task, const Candidates& candidates, absl::Status& made);
+  bool MayLeave(const Task& task, const link::VolumeNames::Place& place, const Attempt& attempt);
+  Attempt CreateOn(const std::string& node, const Task& task);
+  link::v1::Command CommandFor(const std::string& node, const Task& task) const;
+  absl::Status TakeAnswer(const link::NodeView& node, const Task& task,
+                          const link::v1::Result& result);
+  void GiveUp(const std::string& name, const std::string& node, const std::string& pool);
 
   const std::string driver_name_;
   link::Hub& hub_;
-  KeyLock& volume_locks_;
   NodeCalls nodes_;
+  SupersededVolumes superseded_;
 };
 
 }  // namespace holdfast::controller

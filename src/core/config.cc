@@ -227,7 +227,8 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
 
 absl::Status ValidateConfig(const Config& config) {
   RETURN_IF_ERROR(SocketPath(config.endpoint).status());
-  RETURN_IF_ERROR(ValidateNodeId(config.node_id));
+  const bool on_no_node = !config.link_listen.empty() && config.node_id.empty();
+  if (!on_no_node) RETURN_IF_ERROR(ValidateNodeId(config.node_id));
   RETURN_IF_ERROR(ValidateDriverName(config.driver_name));
   if (!config.state_dir.starts_with('/')) {
     return InvalidArgument("state directory '{}' must be an absolute path", config.state_dir);

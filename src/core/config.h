@@ -19,7 +19,7 @@ enum class Role { kAll, kController, kNode };
 struct Config {
   Role role = Role::kAll;
   std::string endpoint = "unix:///run/holdfast/csi.sock";
-  std::string node_id;
+  std::string node_id;  // empty for a controller with a link, which is on no node
   std::string state_dir = "/var/lib/holdfast";
   std::string driver_name = "csi.holdfast.dev";
   LogLevel log_level = LogLevel::kInfo;

@@ -14,6 +14,14 @@ bool IsControl(char character) {
   return byte < 0x20 || byte == 0x7f;
 }
 
+// U+0080 to U+009F, which some terminals obey as well: C2 80 to C2 9F.
+void BlankWideControls(std::string& line) {
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    if (line[i - 1] == '\xc2' && byte >= 0x80 && byte <= 0x9f) line[i - 1] = line[i] = ' ';
+  }
+}
+
 bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 }  // namespace
@@ -30,6 +38,7 @@ std::string MessageText(std::string_view text) {
     line.append(text.substr(0, head)).append(kGap).append(text.substr(tail));
   }
   std::ranges::replace_if(line, IsControl, ' ');
+  BlankWideControls(line);
   return line;
 }
 

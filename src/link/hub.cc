@@ -161,6 +161,7 @@ void Hub::EndSilent() {
   std::vector<std::shared_ptr<Session>> silent;
   {
     const std::lock_guard lock(mutex_);
+    ForgetGone();
     const auto now = std::chrono::steady_clock::now();
     for (const auto& [raw, weak] : sessions_) {
       const std::shared_ptr<Session> session = weak.lock();
@@ -198,59 +199,99 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   }
   RETURN_IF_ERROR(ValidateNodeId(message.node()));
   RETURN_IF_ERROR(identity_.Check(session.peer_names(), message));
+  Arrival arrival{.pools = message.pools(), .volumes = {}};
+  RETURN_IF_ERROR(CheckPools(arrival.pools));
+  const PoolIds pools = IdsOf(arrival.pools);
+  arrival.volumes = NamedVolumes(pools);
   session.set_node(message.node());
   const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(RequireSamePools(message));
-  registered_.insert_or_assign(&session, message);
+  RETURN_IF_ERROR(RequireSamePools(message.node(), pools));
+  registered_.insert_or_assign(&session, std::move(arrival));
   return absl::OkStatus();
+}
+
+absl::Status Hub::OnVolumes(Session& session, const v1::Volumes& part) {
+  const std::lock_guard lock(mutex_);
+  const auto registered = registered_.find(&session);
+  if (registered == registered_.end()) return absl::OkStatus();  // it has ended
+  return registered->second.volumes.Add(part);
 }
 
 // A second node of one name, or one whose disk is another now, would answer for volumes that it
 // does not have, and "there is none" means deleted.
-absl::Status Hub::RequireSamePools(const v1::Register& message) const {
-  for (const v1::Pool& pool : message.pools().pools()) {
-    const auto known = pool_ids_.find({message.node(), pool.name()});
-    if (known == pool_ids_.end() || known->second == pool.id()) continue;
+absl::Status Hub::RequireSamePools(const std::string& node, const PoolIds& pools) const {
+  const auto before = pool_ids_.find(node);
+  if (before == pool_ids_.end()) return absl::OkStatus();
+  std::size_t count = before->second.size();
+  for (const auto& [name, id] : pools) {
+    const auto known = before->second.find(name);
+    if (known == before->second.end()) ++count;
+    if (known == before->second.end() || known->second == id || id.empty()) continue;
     return FailedPrecondition(
         "pool '{}' of node '{}' is {}, but it was {}: two nodes of one name, or another disk? If "
         "it is meant, restart the controller",
-        pool.name(), message.node(), pool.id(), known->second);
+        name, node, id, known->second);
   }
-  return absl::OkStatus();
+  if (count <= kMaxPoolsOfNode) return absl::OkStatus();
+  return ResourceExhausted(
+      "node '{}' has had more than {} pools since the controller started; restart it if they are "
+      "meant",
+      node, kMaxPoolsOfNode);
+}
+
+void Hub::ForgetGone() {
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(lost_, [&](const auto& lost) {
+    const bool gone = now - lost.second >= kMourning;
+    if (gone) names_.Forget(lost.first);
+    return gone;
+  });
 }
 
 void Hub::OnProved(const std::shared_ptr<Session>& session) {
   std::shared_ptr<Session> older;
+  std::vector<VolumeId> doubles;
   {
     const std::lock_guard lock(mutex_);
     const auto registered = registered_.find(session.get());
     if (registered == registered_.end()) return;  // it has ended
     Node& node = nodes_[session->node()];
     older = std::exchange(node.session, session);
-    node.pools = std::make_shared<const v1::Pools>(registered->second.pools());
+    node.pools = std::make_shared<const v1::Pools>(std::move(registered->second.pools));
     lost_.erase(session->node());
-    for (const v1::Pool& pool : node.pools->pools()) {
-      pool_ids_[{session->node(), pool.name()}] = pool.id();
+    for (const auto& [name, id] : IdsOf(*node.pools)) {
+      if (!id.empty()) pool_ids_[session->node()].insert_or_assign(name, id);
     }
-    names_.Learn(registered->second);
+    doubles = names_.Replace(session->node(), std::move(registered->second.volumes),
+                             session->started_at());
     registered_.erase(registered);
     PostponeSettled();
     changed_.notify_all();
   }
   LogInfo("node '{}' is connected from {}", session->node(), session->peer());
+  if (!doubles.empty()) {
+    LogWarning(
+        "node '{}' has {} volumes, '{}' among them, of names that other volumes have as well: one "
+        "of each two may be left over",
+        session->node(), doubles.size(), doubles.front().ToString());
+  }
   if (older != nullptr) {
     LogWarning("node '{}' was connected from {}: that link is ended", older->node(), older->peer());
     older->End(Aborted("node '{}' has connected again", older->node()));
   }
 }
 
-void Hub::OnPools(Session& session, const v1::Pools& pools) {
-  auto told = std::make_shared<const v1::Pools>(pools);
+absl::Status Hub::OnPools(Session& session, const v1::Pools& pools) {
+  v1::Pools told = pools;
+  RETURN_IF_ERROR(CheckPools(told));
   const std::lock_guard lock(mutex_);
   const auto node = nodes_.find(session.node());
-  if (node != nodes_.end() && node->second.session.get() == &session) {
-    node->second.pools = std::move(told);
+  if (node == nodes_.end() || node->second.session.get() != &session) return absl::OkStatus();
+  if (IdsOf(told) != IdsOf(*node->second.pools)) {
+    return FailedPrecondition("the pools are others than those that were registered");
   }
+  node->second.pools = std::make_shared<const v1::Pools>(std::move(told));
+  return absl::OkStatus();
 }
 
 void Hub::OnEnd(Session& session, const absl::Status& why) {
@@ -262,10 +303,7 @@ void Hub::OnEnd(Session& session, const absl::Status& why) {
     const auto node = nodes_.find(session.node());
     if (node != nodes_.end() && node->second.session.get() == &session) {
       nodes_.erase(node);
-      const auto now = std::chrono::steady_clock::now();
-      // Nodes that come and go for ever, each with another name, are not to fill the memory.
-      std::erase_if(lost_, [&](const auto& lost) { return now - lost.second >= kMourning; });
-      lost_[session.node()] = now;
+      lost_[session.node()] = std::chrono::steady_clock::now();
     }
   }
   LogWarning("the link to {} is over: {}",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "link/node_identity.h"
+#include "link/pool_checks.h"
 #include "link/session.h"
 #include "link/volume_names.h"
 
@@ -61,20 +62,23 @@ class Hub final : public SessionOwner {
   // Nodes that were connected not long ago and are not now: what they have is not known.
   [[nodiscard]] std::vector<std::string> Missing() const;
 
-  // Which node has a volume of a name; learned from nodes that connect.
+  // Which node has a volume of a name; learned from nodes that connect, and kept as long as they
+  // are connected or missing.
   [[nodiscard]] VolumeNames& names() { return names_; }
 
   // Peers that were turned away, by the code of the refusal; since the start.
   [[nodiscard]] std::map<absl::StatusCode, std::uint64_t> Refusals() const;
 
-  // Ends streams that do not say who they are. Call about once a second.
+  // Ends streams that do not say who they are, and forgets nodes that have left. Call about once a
+  // second.
   void EndSilent();
   // Ends all streams and takes no more.
   void Stop();
 
   absl::Status OnRegister(Session& session, const v1::Register& message) override;
+  absl::Status OnVolumes(Session& session, const v1::Volumes& part) override;
   void OnProved(const std::shared_ptr<Session>& session) override;
-  void OnPools(Session& session, const v1::Pools& pools) override;
+  absl::Status OnPools(Session& session, const v1::Pools& pools) override;
   void OnEnd(Session& session, const absl::Status& why) override;
 
  private:
@@ -91,9 +95,15 @@ class Hub final : public SessionOwner {
     std::shared_ptr<Session> session;
     std::shared_ptr<const v1::Pools> pools;
   };
+  // What a node has said that is not connected yet.
+  struct Arrival {
+    v1::Pools pools;
+    NamedVolumes volumes;
+  };
 
-  void PostponeSettled();                                            // with mutex_ held
-  absl::Status RequireSamePools(const v1::Register& message) const;  // with mutex_ held
+  void PostponeSettled();  // with mutex_ held, like the next two
+  absl::Status RequireSamePools(const std::string& node, const PoolIds& pools) const;
+  void ForgetGone();
   std::shared_ptr<Session> AwaitSession(const std::string& node, Deadline deadline);
 
   const std::string driver_name_;
@@ -107,10 +117,9 @@ class Hub final : public SessionOwner {
   std::condition_variable changed_;
   std::chrono::steady_clock::time_point settled_at_;           // guarded by mutex_
   std::map<std::string, Node> nodes_;                          // proved ones; guarded by mutex_
-  std::map<const Session*, v1::Register> registered_;          // not proved yet; guarded by mutex_
+  std::map<const Session*, Arrival> registered_;               // not proved yet; guarded by mutex_
   std::map<const Session*, std::weak_ptr<Session>> sessions_;  // all; guarded by mutex_
-  // Of every node that was connected, by node and pool; guarded by mutex_
-  std::map<std::pair<std::string, std::string>, std::string> pool_ids_;
+  std::map<std::string, PoolIds> pool_ids_;  // of every node that was connected; guarded by mutex_
   std::map<std::string, std::chrono::steady_clock::time_point> lost_;  // guarded by mutex_
   std::map<absl::StatusCode, std::uint64_t> refusals_;                 // guarded by mutex_
   bool stopped_ = false;                                               // guarded by mutex_

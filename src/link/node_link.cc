@@ -151,7 +151,7 @@ grpc::Status NodeLink::Connect(bool& was_up) {
   if (wire->Write(hello) && wire->stream->Read(&challenge)) {
     v1::FromNode proof;
     proof.mutable_proof()->set_nonce(challenge.challenge().nonce());
-    was_up = wire->Write(proof);
+    was_up = wire->Write(proof) && NameVolumes(*wire);
     ReadCommands(wire);
   }
   {
@@ -160,6 +160,19 @@ grpc::Status NodeLink::Connect(bool& was_up) {
     changed_.notify_all();
   }
   return wire->Close();
+}
+
+bool NodeLink::NameVolumes(Wire& wire) {
+  bool sent = true;
+  work_.name_volumes([&](const v1::Volumes& part) {
+    v1::FromNode message;
+    *message.mutable_volumes() = part;
+    sent = wire.Write(message);
+    return sent;
+  });
+  v1::FromNode last;
+  last.mutable_volumes()->set_last(true);
+  return sent && wire.Write(last);
 }
 
 void NodeLink::ReadCommands(const std::shared_ptr<Wire>& wire) {

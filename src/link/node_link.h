@@ -19,7 +19,9 @@ namespace holdfast::link {
 
 // What the link needs of this node. Called on the link's own threads, also at the same time.
 struct NodeWork {
-  std::function<v1::Register()> describe;                   // all that Register says
+  std::function<v1::Register()> describe;  // all that Register says
+  // Hands over all volumes, part by part (v1::Volumes), until one cannot be sent.
+  std::function<void(const std::function<bool(const v1::Volumes&)>&)> name_volumes;
   std::function<v1::Pools()> measure;                       // the room in its pools now
   std::function<v1::Result(const v1::Command&)> carry_out;  // any number at once
 };
@@ -43,6 +45,7 @@ class NodeLink final {
 
   void Run();
   grpc::Status Connect(bool& was_up);
+  bool NameVolumes(Wire& wire);  // false if the stream is over
   void ReadCommands(const std::shared_ptr<Wire>& wire);
   void StartCommand(const std::shared_ptr<Wire>& wire, const v1::Command& command);
   void Answer(Wire& wire, const v1::Command& command);

@@ -92,8 +92,10 @@ absl::Status Session::Handle(const v1::FromNode& message) {
       break;
     case v1::FromNode::kPools:
       if (stage != Stage::kProved) break;
-      owner_.OnPools(*this, message.pools());
-      return absl::OkStatus();
+      return owner_.OnPools(*this, message.pools());
+    case v1::FromNode::kVolumes:
+      if (stage != Stage::kNaming) break;
+      return HandleVolumes(message.volumes());
     case v1::FromNode::kResult:
       if (stage != Stage::kProved) break;
       HandleResult(message.result());
@@ -119,6 +121,14 @@ absl::Status Session::HandleRegister(const v1::Register& message) {
 absl::Status Session::HandleProof(const v1::Proof& proof) {
   if (proof.nonce() != nonce_)
     return MakeStatus(absl::StatusCode::kUnauthenticated, "the challenge was not answered");
+  const std::lock_guard lock(mutex_);
+  stage_ = Stage::kNaming;
+  return absl::OkStatus();
+}
+
+absl::Status Session::HandleVolumes(const v1::Volumes& part) {
+  RETURN_IF_ERROR(owner_.OnVolumes(*this, part));
+  if (!part.last()) return absl::OkStatus();
   {
     const std::lock_guard lock(mutex_);
     stage_ = Stage::kProved;

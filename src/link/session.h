@@ -29,9 +29,12 @@ class SessionOwner {
   virtual ~SessionOwner() = default;
   // A node names itself. Anything but OK ends the stream with that status.
   virtual absl::Status OnRegister(Session& session, const v1::Register& message) = 0;
-  // It has answered the challenge: from here on it takes commands.
+  // It names some of its volumes; as OnRegister.
+  virtual absl::Status OnVolumes(Session& session, const v1::Volumes& part) = 0;
+  // It has answered the challenge and named all its volumes: from here on it takes commands.
   virtual void OnProved(const std::shared_ptr<Session>& session) = 0;
-  virtual void OnPools(Session& session, const v1::Pools& pools) = 0;
+  // Like OnRegister, anything but OK ends the stream.
+  virtual absl::Status OnPools(Session& session, const v1::Pools& pools) = 0;
   virtual void OnEnd(Session& session, const absl::Status& why) = 0;
 };
 
@@ -65,7 +68,7 @@ class Session final : public grpc::ServerBidiReactor<v1::FromNode, v1::ToNode> {
   void OnDone() override;
 
  private:
-  enum class Stage { kNew, kRegistered, kProved };
+  enum class Stage { kNew, kRegistered, kNaming, kProved };
   struct Waiter {
     std::condition_variable done;
     std::optional<v1::Result> result;
@@ -77,6 +80,7 @@ class Session final : public grpc::ServerBidiReactor<v1::FromNode, v1::ToNode> {
   absl::Status Handle(const v1::FromNode& message);
   absl::Status HandleRegister(const v1::Register& message);
   absl::Status HandleProof(const v1::Proof& proof);
+  absl::Status HandleVolumes(const v1::Volumes& part);
   void HandleResult(v1::Result result);
   void WriteNext();  // with mutex_ held
 

@@ -197,6 +197,7 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts
                 self.set_token(ReadToken(config.link_token));
                 return self;
               },
+          .name_volumes = [&](const auto& send) { controller::NameVolumes(parts.pools, send); },
           .measure = [&] { return controller::MeasurePools(parts.pools); },
           .carry_out =
               [&](const link::v1::Command& command) {
@@ -242,8 +243,8 @@ absl::Status Serve(const Config& config) {
   ASSIGN_OR_RETURN(auto acceptor,
                    Acceptor::Start(std::move(socket), file_limit, kLocalReserve, connections));
   ASSIGN_OR_RETURN(const Observation observation, Observation::Start(config, *server, metrics));
-  LogInfo("holdfast {} serves {} on {} as node '{}'", kVersion, config.driver_name, socket_path,
-          config.node_id);
+  LogInfo("holdfast {} serves {} on {} as {}", kVersion, config.driver_name, socket_path,
+          config.node_id.empty() ? "controller" : fmt::format("node '{}'", config.node_id));
   RETURN_IF_ERROR(RecoverPools(parts.pools));
   std::unique_ptr<LinkServer> link_server;
   if (!config.link_listen.empty()) {

@@ -91,3 +91,14 @@ def test_an_id_of_a_pool_that_is_not_there_may_exist(linked):
     with refused("UNAVAILABLE", "not configured here"):
         linked.call("DeleteVolume",
                     volume_id="gone::0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001")
+
+
+def test_a_name_is_one_volume_in_ceph_and_on_nodes(linked):
+    linked.nodes["n1"].start()
+    linked.wait_for("n1")
+    for first, other in (({"pool": "ceph"}, {}), ({}, {"pool": "ceph"})):
+        volume = create(linked, "same", **first)
+        with refused("ALREADY_EXISTS", "'same'"):
+            create(linked, "same", **other)
+        assert create(linked, "same", **first).volume_id == volume.volume_id
+        linked.call("DeleteVolume", volume_id=volume.volume_id)

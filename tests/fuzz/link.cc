@@ -3,13 +3,15 @@
 // to the hub, and answers to commands that the router sends for a CO. A step of an input is a byte
 // and a piece: an even byte sends the piece as a frame; an odd one lets the CO call, with the piece
 // as the node's answer. A proof without a nonce gets the right one, a register without driver or
-// protocol the right ones, an answer the right id: or hardly an input would get past these.
+// protocol the right ones, a pool without an id one, an answer the right id, and the names of
+// volumes are ended before anything else is said: or hardly an input would get past these.
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "controller/router.h"
@@ -52,14 +54,18 @@ class Node final {
   // Sends it; false if the stream is over then, or will be.
   bool Send(link::v1::FromNode frame) {
     Complete(frame);
+    if (naming_ && !frame.has_volumes() && !EndNaming()) return false;
     if (!Write(frame)) return false;
     switch (frame.message_case()) {
       case link::v1::FromNode::kRegister:
         return name_.empty() && TakeChallenge(frame.register_().node());
       case link::v1::FromNode::kProof:
         if (name_.empty() || proved() || frame.proof().nonce() != nonce_) return false;
-        reader_ = std::thread([this] { AnswerCommands(); });
+        naming_ = true;
         return true;
+      case link::v1::FromNode::kVolumes:
+        if (naming_ && frame.volumes().last()) StartAnswering();
+        return naming_ || proved();
       case link::v1::FromNode::kPools:
       case link::v1::FromNode::kResult:
         return proved();
@@ -71,6 +77,16 @@ class Node final {
 
   // What the next commands are answered with. While none is under way.
   void SetAnswer(link::v1::Result answer) { answer_ = std::move(answer); }
+
+  // Names no more volumes; false if the stream is over.
+  bool EndNaming() {
+    if (!naming_) return true;
+    link::v1::FromNode last;
+    last.mutable_volumes()->set_last(true);
+    if (!Write(last)) return false;
+    StartAnswering();
+    return true;
+  }
 
   [[nodiscard]] bool proved() const { return reader_.joinable(); }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -87,10 +103,23 @@ class Node final {
     if (frame.has_proof() && frame.proof().nonce().empty()) {
       frame.mutable_proof()->set_nonce(nonce_);
     }
+    if (frame.has_pools()) CompletePools(*frame.mutable_pools());
     if (!frame.has_register_()) return;
     link::v1::Register& message = *frame.mutable_register_();
+    CompletePools(*message.mutable_pools());
     if (message.driver().empty()) message.set_driver(kDriver);
     if (message.protocol() == 0) message.set_protocol(link::kProtocol);
+  }
+
+  static void CompletePools(link::v1::Pools& pools) {
+    for (auto& pool : *pools.mutable_pools()) {
+      if (pool.id().empty()) pool.set_id(kUuid);
+    }
+  }
+
+  void StartAnswering() {
+    naming_ = false;
+    reader_ = std::thread([this] { AnswerCommands(); });
   }
 
   bool TakeChallenge(const std::string& name) {
@@ -123,6 +152,7 @@ class Node final {
   const std::unique_ptr<grpc::ClientReaderWriter<link::v1::FromNode, link::v1::ToNode>> stream_;
   std::string name_;
   std::string nonce_;
+  bool naming_ = false;
   link::v1::Result answer_;
   std::mutex writing_;
   std::thread reader_;
@@ -146,14 +176,15 @@ class Controller final {
       if (choice % 2 == 0) {
         link::v1::FromNode frame;
         open = frame.ParseFromString(piece) && node.Send(std::move(frame));
-      } else if (node.proved()) {
+      } else if (node.EndNaming() && node.proved()) {
         link::v1::Result answer;
         open = answer.ParseFromString(piece);
         node.SetAnswer(std::move(answer));
         if (open) Call(choice / 2, node.name());
       }
     }
-    if (open && node.proved()) {  // all that was sent has come when a command is answered
+    if (open && node.EndNaming() &&
+        node.proved()) {  // all that was sent has come when a command is answered
       node.SetAnswer({});
       Call(0, node.name());
       MeasureAll();
@@ -163,17 +194,16 @@ class Controller final {
 
  private:
   void Call(int choice, const std::string& node) {
-    Require(hub_.WaitFor(node, std::chrono::system_clock::now() + std::chrono::seconds(60)),
+    Require(hub_.WaitFor(node, link::Deadline::clock::now() + std::chrono::seconds(60)),
             "a node that has proved itself is connected");
     const std::string id = VolumeId{.pool = "default", .node = node, .uuid = kUuid}.ToString();
     switch (choice % 6) {
       case 0:
-        return Check<csi::v1::ControllerGetVolumeResponse>(
-            &controller::Router::ControllerGetVolume,
-            OfVolume<csi::v1::ControllerGetVolumeRequest>(id));
+        return Get(id, node);
       case 1:
-        return Check<csi::v1::DeleteVolumeResponse>(&controller::Router::DeleteVolume,
-                                                    OfVolume<csi::v1::DeleteVolumeRequest>(id));
+        (void)Check<csi::v1::DeleteVolumeResponse>(&controller::Router::DeleteVolume,
+                                                   OfVolume<csi::v1::DeleteVolumeRequest>(id));
+        return;
       case 2:
         return Expand(id);
       case 3:
@@ -192,18 +222,49 @@ class Controller final {
     return request;
   }
 
+  // Only what a node can know is the node's.
+  static void RequireOf(const csi::v1::Volume& volume, const std::string& node, Bytes least) {
+    csi::v1::Volume bare;
+    bare.set_volume_id(volume.volume_id());
+    bare.set_capacity_bytes(volume.capacity_bytes());
+    *bare.add_accessible_topology() = rpc::NodeTopology(kDriver, node);
+    const auto id = VolumeId::Parse(volume.volume_id());
+    Require(id && id->node == node, "a node answers for its own volumes");
+    Require(volume.capacity_bytes() >= least, "a volume is as large as it was asked for");
+    Require(bare.SerializeAsString() == volume.SerializeAsString(),
+            "nothing else of a volume is the node's to say");
+  }
+
+  void Get(const std::string& id, const std::string& node) {
+    const auto answer = Check<csi::v1::ControllerGetVolumeResponse>(
+        &controller::Router::ControllerGetVolume,
+        OfVolume<csi::v1::ControllerGetVolumeRequest>(id));
+    if (!answer) return;
+    RequireOf(answer->volume(), node, 1);
+    Require(answer->volume().volume_id() == id, "the volume is the one that was asked for");
+    Require(answer->status().volume_condition().message().size() <= kMaxMessageText &&
+                answer->status().published_node_ids().empty(),
+            "a status is a condition with a short text");
+  }
+
   void Expand(const std::string& id) {
     auto request = OfVolume<csi::v1::ControllerExpandVolumeRequest>(id);
     request.mutable_capacity_range()->set_required_bytes(1 << 30);
-    Check<csi::v1::ControllerExpandVolumeResponse>(&controller::Router::ControllerExpandVolume,
-                                                   request);
+    const auto answer = Check<csi::v1::ControllerExpandVolumeResponse>(
+        &controller::Router::ControllerExpandVolume, request);
+    Require(!answer || answer->capacity_bytes() >= 1 << 30, "an expanded volume is that large");
   }
 
   void Validate(const std::string& id) {
     auto request = OfVolume<csi::v1::ValidateVolumeCapabilitiesRequest>(id);
     request.add_volume_capabilities()->mutable_mount();
-    Check<csi::v1::ValidateVolumeCapabilitiesResponse>(
+    const auto answer = Check<csi::v1::ValidateVolumeCapabilitiesResponse>(
         &controller::Router::ValidateVolumeCapabilities, request);
+    Require(!answer || !answer->has_confirmed() ||
+                (answer->confirmed().volume_capabilities_size() == 1 &&
+                 answer->confirmed().volume_capabilities(0).SerializeAsString() ==
+                     request.volume_capabilities(0).SerializeAsString()),
+            "what was asked is confirmed, or nothing");
   }
 
   void Publish(const std::string& id, const std::string& node) {
@@ -212,8 +273,9 @@ class Controller final {
     request.mutable_volume_capability()->mutable_mount();
     request.mutable_volume_capability()->mutable_access_mode()->set_mode(
         csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
-    Check<csi::v1::ControllerPublishVolumeResponse>(&controller::Router::ControllerPublishVolume,
-                                                    request);
+    const auto answer = Check<csi::v1::ControllerPublishVolumeResponse>(
+        &controller::Router::ControllerPublishVolume, request);
+    Require(!answer || answer->publish_context().empty(), "a node gives no publish context");
   }
 
   void Create(const std::string& node) {
@@ -226,7 +288,9 @@ class Controller final {
         csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
     *request.mutable_accessibility_requirements()->add_requisite() =
         rpc::NodeTopology(kDriver, node);
-    Check<csi::v1::CreateVolumeResponse>(&controller::Router::CreateVolume, request);
+    const auto answer =
+        Check<csi::v1::CreateVolumeResponse>(&controller::Router::CreateVolume, request);
+    if (answer) RequireOf(answer->volume(), node, 1 << 20);
   }
 
   void MeasureAll() {
@@ -242,13 +306,17 @@ class Controller final {
     (void)hub_.Missing();
   }
 
+  // The answer of a call that was OK.
   template <typename Response, typename Request>
-  void Check(grpc::Status (controller::Router::*method)(grpc::ServerContext*, const Request*,
-                                                        Response*),
-             const Request& request) {
+  std::optional<Response> Check(grpc::Status (controller::Router::*method)(grpc::ServerContext*,
+                                                                           const Request*,
+                                                                           Response*),
+                                const Request& request) {
     grpc::ServerContext context;
     Response response;
-    CheckStatus((router_.*method)(&context, &request, &response));
+    const grpc::Status status = (router_.*method)(&context, &request, &response);
+    CheckStatus(status);
+    return status.ok() ? std::optional(std::move(response)) : std::nullopt;
   }
 
   static void CheckStatus(const grpc::Status& status) {

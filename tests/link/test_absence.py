@@ -28,8 +28,9 @@ def test_a_node_that_is_away(cluster):
     expect_unavailable(cluster, volume)
     with refused("UNAVAILABLE", "n2"):
         cluster.capacity("n2")
-    with refused("UNAVAILABLE", "n2"):
-        cluster.call("ListVolumes")
+    entry, = cluster.call("ListVolumes").entries
+    assert entry.volume.volume_id == volume.volume_id and node_of(entry.volume) == "n2"
+    assert "not known" in entry.status.volume_condition.message
     # A repeated creation is not made elsewhere, a new one is.
     with refused("UNAVAILABLE", "n2"):
         cluster.create("pvc")

@@ -9,7 +9,7 @@ import socket
 import pytest
 from cluster import until
 from link_files import free_port
-from link_peer import ENDED_SECONDS, peer_as, register
+from link_peer import ENDED_SECONDS, peer_as, pools_of, register
 from observed import metric
 
 
@@ -112,10 +112,10 @@ def test_a_peer_that_never_finishes_the_handshake(victim):
 
 def test_results_that_nobody_asked_for(victim, directory):
     with peer_as(victim, directory) as peer:
-        peer.send(register=register())
-        peer.send(proof={"nonce": peer.receive().challenge.nonce})
+        peer.send(register=register(pools=pools_of("n2")))
+        peer.prove()
         for number in range(1000):
             peer.send(result={"id": number, "code": 0})
-        peer.send(pools={"pools": [{"name": "default", "thin": {"maximum_volume": -1}}]})
+        peer.send(pools=pools_of("n2", room=-1))
         peer.send(proof={"nonce": b"again"})
         assert peer.code_at_end() == "INVALID_ARGUMENT"

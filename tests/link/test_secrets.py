@@ -9,10 +9,9 @@ import grpc
 import link_pb2
 import pytest
 from cluster import segment
-from link_peer import peer_as, register
+from link_peer import peer_as, pools_of, register
 
 SENTINEL = "sentinel-8e1f4711-secret"
-ROOM = {"available": 1 << 40, "maximum_volume": 1 << 40}
 VOLUME = "default:n2:6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001"
 
 
@@ -34,10 +33,8 @@ def requests():
 def test_a_node_is_told_no_secret(new_cluster, directory, name):
     cluster = new_cluster("n1")
     with peer_as(cluster, directory) as peer, concurrent.futures.ThreadPoolExecutor() as calls:
-        pool = link_pb2.Pool(name="default", id="p2", default_filesystem="ext4",
-                             thick=link_pb2.Room(**ROOM), thin=link_pb2.Room(**ROOM))
-        peer.send(register=register(pools=link_pb2.Pools(pools=[pool])))
-        peer.send(proof={"nonce": peer.receive().challenge.nonce})
+        peer.send(register=register(pools=pools_of("n2")))
+        peer.prove()
         cluster.wait_for("n2")
         call = calls.submit(cluster.call, name, secrets={SENTINEL: SENTINEL}, **requests()[name])
         command = peer.receive().command

@@ -22,7 +22,7 @@ class Controller:
         directory.mkdir()
         self.port = free_port()
         self.directory = directory
-        self.server = serve.Server(binary, directory, [], "controller", "controller",
+        self.server = serve.Server(binary, directory, [], None, "controller",
                                    [f"--link-listen=127.0.0.1:{self.port}", f"--link-tls={tls}",
                                     *flags])
         self.client = csi_client.Client(self.server.socket)

@@ -3,23 +3,26 @@
 
 import contextlib
 import queue
+import uuid
 
 import grpc
 import link_pb2
 from csi_client import code_of
 
 ENDED_SECONDS = 60
+PART = 256  # volumes in one message
+PETABYTE = 1 << 50
 
 
 class Peer:
     """One stream, written to as the test likes."""
 
-    def __init__(self, channel):
+    def __init__(self, channel, seconds=ENDED_SECONDS):
         self.outgoing = queue.Queue()
         call = channel.stream_stream("/holdfast.link.v1.Link/Connect",
                                      request_serializer=lambda message: message,
                                      response_deserializer=link_pb2.ToNode.FromString)
-        self.stream = call(iter(self.outgoing.get, None), timeout=ENDED_SECONDS)
+        self.stream = call(iter(self.outgoing.get, None), timeout=seconds)
 
     def send(self, **message):
         self.send_bytes(link_pb2.FromNode(**message).SerializeToString())
@@ -29,6 +32,14 @@ class Peer:
 
     def receive(self):
         return next(self.stream)
+
+    def prove(self, volumes=()):
+        """Answers the challenge and names its volumes, as (pool, name)."""
+        self.send(proof={"nonce": self.receive().challenge.nonce})
+        named = [{"pool": pool, "name": name} for pool, name in volumes]
+        for start in range(0, len(named), PART):
+            self.send(volumes={"volumes": named[start:start + PART]})
+        self.send(volumes={"last": True})
 
     def code_at_end(self):
         """Reads to the end of the stream; how it ended."""
@@ -43,12 +54,27 @@ class Peer:
 
 
 @contextlib.contextmanager
-def peer_as(cluster, directory, name="n2"):
+def peer_as(cluster, directory, name="n2", seconds=ENDED_SECONDS):
     tls = cluster.authority.issue(name, directory / f"{name}-peer-tls")
     credentials = grpc.ssl_channel_credentials(*((tls / file).read_bytes()
                                                  for file in ("ca.crt", "tls.key", "tls.crt")))
     with grpc.secure_channel(f"localhost:{cluster.controller.port}", credentials) as channel:
-        yield Peer(channel)
+        yield Peer(channel, seconds)
+
+
+def pool_id(node, pool="default"):
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{pool}.{node}"))
+
+
+def volume_id(node, name, pool="default"):
+    """The id that a node's volume of that name has (ADR 0008)."""
+    return f"{pool}:{node}:{uuid.uuid5(uuid.UUID(pool_id(node, pool)), name)}"
+
+
+def pools_of(node, *names, room=PETABYTE):
+    sizes = {"available": room, "maximum_volume": room}
+    return {"pools": [{"name": name, "id": pool_id(node, name), "default_filesystem": "ext4",
+                       "thick": sizes, "thin": sizes} for name in names or ("default",)]}
 
 
 def register(name="n2", **fields):

@@ -20,7 +20,8 @@ class Server:
         self.directory = directory
         self.process = None
         self.command = [binary, "serve", f"--role={role}", f"--endpoint=unix://{self.socket}",
-                        f"--node-id={node_id}", f"--state-dir={directory}/state",
+                        *([f"--node-id={node_id}"] if node_id else []),
+                        f"--state-dir={directory}/state",
                         *(f"--pool={pool}" for pool in pools), *flags]
 
     def start(self):

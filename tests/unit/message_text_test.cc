@@ -22,6 +22,11 @@ TEST_CASE("control characters become blanks") {
   CHECK(MessageText(std::string_view("a\nb\tc\x1b[31m\x7f\0d", 13)) == "a b c [31m  d");
 }
 
+TEST_CASE("control characters of two bytes become blanks, letters beside them stay") {
+  CHECK(MessageText("a\xc2\x9b"
+                    "31m \xc2\xa0\xc3\x9f\xc2\x80") == "a  31m \xc2\xa0\xc3\x9f  ");
+}
+
 TEST_CASE("of a long message both ends are kept") {
   const std::string text = MessageText("begin" + std::string(1 << 20, 'x') + "end");
   CHECK(text.size() <= kMaxMessageText);

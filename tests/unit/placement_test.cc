@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <map>
 
 #include "controller/capacity.h"
 #include "support/outcome.h"
@@ -47,7 +48,11 @@ const std::vector<link::NodeView> kNodes = {
     NodeWith("sick", kGiB, kGiB, "default", "its disk is not mounted")};
 
 Wanted Thick(Bytes bytes, const std::string& pool = "default") {
-  return {.pool = pool, .provisioning = Provisioning::kThick, .bytes = bytes};
+  return {.name = "pvc",
+          .pool = pool,
+          .provisioning = Provisioning::kThick,
+          .bytes = bytes,
+          .limit = 0};
 }
 
 TEST_CASE("without a requirement the node with most room comes first") {
@@ -55,8 +60,29 @@ TEST_CASE("without a requirement the node with most room comes first") {
   CHECK(thick.fitting == Names{"b", "c"});
   CHECK(thick.absent.empty());
   CHECK(thick.unfitting.size() == 3);
-  const Wanted thin{.pool = "default", .provisioning = Provisioning::kThin, .bytes = 15 * kMiB};
+  const Wanted thin{.name = "pvc",
+                    .pool = "default",
+                    .provisioning = Provisioning::kThin,
+                    .bytes = 15 * kMiB,
+                    .limit = 0};
   CHECK(Place({}, kNodes, kDriver, thin).fitting == Names{"a", "b", "c"});
+}
+
+TEST_CASE("room beyond plenty draws no volume: their names spread them") {
+  const std::vector<link::NodeView> nodes = {NodeWith("boasts", kTiB * 1024, kTiB),
+                                             NodeWith("has", 100 * kGiB, kGiB),
+                                             NodeWith("little", 2 * kGiB, kGiB)};
+  std::map<std::string, int> first;
+  for (int i = 0; i < 100; ++i) {
+    Wanted wanted = Thick(kGiB);
+    wanted.name = "pvc-" + std::to_string(i);
+    const Names order = Place({}, nodes, kDriver, wanted).fitting;
+    REQUIRE(order.size() == 3);
+    CHECK(order.back() == "little");
+    ++first[order.front()];
+  }
+  CHECK(first["boasts"] > 20);
+  CHECK(first["has"] > 20);
 }
 
 TEST_CASE("preferred nodes in their order, then requisite ones, each once") {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/node_answers.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+
+#include "core/log.h"
+#include "core/message_text.h"
+#include "core/volume.h"
+#include "rpc/topology.h"
+
+namespace holdfast::controller {
+namespace {
+
+using absl::StatusCode;
+using google::protobuf::util::MessageDifferencer;
+using link::v1::Command;
+
+// Of texts that go to a caller, many of them in one answer.
+constexpr std::size_t kMaxText = 400;
+
+std::string Short(std::string_view text) {
+  std::size_t end = std::min(text.size(), kMaxText);
+  // Not within a character of UTF-8.
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return MessageText(text.substr(0, end));
+}
+
+// A code has consequences at the caller: RESOURCE_EXHAUSTED sends a pod to another node, NOT_FOUND
+// means deleted. So each call has only its own (csi.proto, "Error Scheme").
+bool IsCodeOf(Command::RequestCase kind, StatusCode code) {
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kAborted:
+    case StatusCode::kOutOfRange:
+    case StatusCode::kInternal:
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+      return true;
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kResourceExhausted:
+      return kind == Command::kCreateVolume;
+    case StatusCode::kNotFound:
+      return kind != Command::kCreateVolume && kind != Command::kListVolumes;
+    default:
+      return false;
+  }
+}
+
+absl::Status CheckSize(Bytes answered, const VolumeId& id, const Size& size) {
+  if (answered >= std::max<Bytes>(size.least, 1) && (size.most == 0 || answered <= size.most)) {
+    return absl::OkStatus();
+  }
+  return Refuse(id.node, fmt::format("volume '{}' has {} bytes, {} to {} were asked for",
+                                     id.ToString(), answered, size.least, size.most));
+}
+
+}  // namespace
+
+absl::Status Refuse(const std::string& node, const std::string& why) {
+  absl::Status refused = Unavailable(
+      "the answer of node '{}' is refused: {}; is its software the controller's, or is the node "
+      "compromised?",
+      node, why);
+  LogWarning("{}", MessageOf(refused));
+  return refused;
+}
+
+absl::Status StatusOf(const std::string& node, Command::RequestCase kind,
+                      const link::v1::Result& result) {
+  if (result.code() == 0) return absl::OkStatus();
+  const auto code = static_cast<StatusCode>(result.code());
+  const std::string text = MessageText(result.message());
+  return MakeStatus(
+      IsCodeOf(kind, code) ? code : StatusCode::kInternal,
+      fmt::format("node '{}': {}", node, text.empty() ? "it does not say why" : text));
+}
+
+absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered, const VolumeId& id,
+                                           const Size& size, const std::string& driver_name) {
+  if (answered.volume_id() != id.ToString()) {
+    return Refuse(id.node, fmt::format("it is about '{}', not about volume '{}'",
+                                       Short(answered.volume_id()), id.ToString()));
+  }
+  RETURN_IF_ERROR(CheckSize(answered.capacity_bytes(), id, size));
+  csi::v1::Volume volume;
+  volume.set_volume_id(id.ToString());
+  volume.set_capacity_bytes(answered.capacity_bytes());
+  *volume.add_accessible_topology() = rpc::NodeTopology(driver_name, id.node);
+  return volume;
+}
+
+absl::Status TakeExpansion(const link::v1::Result& result, const VolumeId& id, const Size& size,
+                           csi::v1::ControllerExpandVolumeResponse& response) {
+  if (!result.has_expand_volume()) return Refuse(id.node, "it says nothing of the expansion");
+  const Bytes bytes = result.expand_volume().capacity_bytes();
+  RETURN_IF_ERROR(CheckSize(bytes, id, size));
+  response.set_capacity_bytes(bytes);
+  response.set_node_expansion_required(result.expand_volume().node_expansion_required());
+  return absl::OkStatus();
+}
+
+absl::Status TakeDescription(const link::v1::Result& result, const VolumeId& id,
+                             const std::string& driver_name,
+                             csi::v1::ControllerGetVolumeResponse& response) {
+  const auto& answered = result.get_volume();
+  ASSIGN_OR_RETURN(*response.mutable_volume(),
+                   TakeVolume(answered.volume(), id, Size{}, driver_name));
+  // A status is required, the condition in it too where VOLUME_CONDITION is advertised.
+  *response.mutable_status()->mutable_volume_condition() =
+      TakeCondition(answered.status().volume_condition());
+  return absl::OkStatus();
+}
+
+absl::Status TakeConfirmation(const link::v1::Result& result, const VolumeId& id,
+                              const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                              csi::v1::ValidateVolumeCapabilitiesResponse& response) {
+  if (!result.has_validate_volume_capabilities()) {
+    return Refuse(id.node, "it neither confirms nor objects");
+  }
+  const auto& answered = result.validate_volume_capabilities();
+  response.set_message(Short(answered.message()));
+  if (!answered.has_confirmed()) return absl::OkStatus();
+  csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed asked;
+  *asked.mutable_volume_context() = request.volume_context();
+  *asked.mutable_volume_capabilities() = request.volume_capabilities();
+  *asked.mutable_parameters() = request.parameters();
+  csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed told = answered.confirmed();
+  *told.mutable_volume_context() = request.volume_context();
+  *told.mutable_parameters() = request.parameters();
+  if (!MessageDifferencer::Equals(asked, told)) {
+    return Refuse(id.node, "it confirms other capabilities than those that were asked for");
+  }
+  *response.mutable_confirmed() = std::move(asked);
+  return absl::OkStatus();
+}
+
+csi::v1::VolumeCondition TakeCondition(const csi::v1::VolumeCondition& answered) {
+  csi::v1::VolumeCondition condition;
+  condition.set_abnormal(answered.abnormal());
+  condition.set_message(Short(answered.message()));
+  return condition;
+}
+
+}  // namespace holdfast::controller

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a node's answers reaches a caller. A node is believed in what only it can know of its own
+// volumes: that one is there, how large it is, in which condition. The rest is built here from what
+// was asked, so that no answer can be about anything else.
+#pragma once
+
+#include <string>
+
+#include "core/bytes.h"
+#include "core/volume_id.h"
+#include "proto/csi.pb.h"
+#include "proto/link.pb.h"
+
+namespace holdfast::controller {
+
+// OK, or the node's error with a code that calls of this kind have (INTERNAL for any other), and a
+// message that is cleaned, cut, and says which node speaks.
+[[nodiscard]] absl::Status StatusOf(const std::string& node, link::v1::Command::RequestCase kind,
+                                    const link::v1::Result& result);
+
+// All below: UNAVAILABLE, and a line in the log, for an answer that is not one to what was asked.
+
+struct Size {
+  Bytes least = 1;
+  Bytes most = 0;  // 0: no limit
+};
+
+// The volume `id`, of which the answer may tell the size alone.
+[[nodiscard]] absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered,
+                                                         const VolumeId& id, const Size& size,
+                                                         const std::string& driver_name);
+
+[[nodiscard]] absl::Status TakeExpansion(const link::v1::Result& result, const VolumeId& id,
+                                         const Size& size,
+                                         csi::v1::ControllerExpandVolumeResponse& response);
+
+[[nodiscard]] absl::Status TakeDescription(const link::v1::Result& result, const VolumeId& id,
+                                           const std::string& driver_name,
+                                           csi::v1::ControllerGetVolumeResponse& response);
+
+// What is confirmed is exactly what was asked, or nothing.
+[[nodiscard]] absl::Status TakeConfirmation(
+    const link::v1::Result& result, const VolumeId& id,
+    const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+    csi::v1::ValidateVolumeCapabilitiesResponse& response);
+
+// The condition, with its text cleaned and cut.
+[[nodiscard]] csi::v1::VolumeCondition TakeCondition(const csi::v1::VolumeCondition& answered);
+
+// UNAVAILABLE, logged: the node's answer is refused because of `why`.
+[[nodiscard]] absl::Status Refuse(const std::string& node, const std::string& why);
+
+}  // namespace holdfast::controller

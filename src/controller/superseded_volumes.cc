@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/superseded_volumes.h"
+
+#include <chrono>
+#include <set>
+
+#include "controller/create_request.h"
+#include "controller/placement.h"
+#include "core/log.h"
+
+namespace holdfast::controller {
+namespace {
+
+constexpr std::chrono::seconds kInterval{3};
+constexpr std::chrono::seconds kPatience{5};
+// A node may take up the creation, of which it was told first, after the deletion. Until the next
+// round it has either ended or holds the volume's lock.
+constexpr int kDeletions = 2;
+
+}  // namespace
+
+SupersededVolumes::~SupersededVolumes() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void SupersededVolumes::Add(const link::VolumeNames::Superseded& volume) {
+  LogWarning("volume '{}' is given up on node '{}', which was to make it and has not answered",
+             volume.name, volume.node);
+  hub_.names().Supersede(volume);
+  const std::lock_guard lock(mutex_);
+  if (!thread_.joinable() && !ending_) thread_ = std::thread([this] { Run(); });
+}
+
+absl::Status SupersededVolumes::Delete(const link::VolumeNames::Superseded& volume,
+                                       link::Deadline deadline) {
+  const std::vector<link::NodeView> nodes = hub_.Nodes({volume.node});
+  if (nodes.empty()) return Unavailable("node '{}' is not connected", volume.node);
+  const link::v1::Pool* const pool = PoolNamed(nodes.front(), volume.pool);
+  if (pool == nullptr) {
+    return Unavailable("node '{}' has no pool '{}' now", volume.node, volume.pool);
+  }
+  ASSIGN_OR_RETURN(const VolumeId id, IdOf(nodes.front(), *pool, volume.name));
+  link::v1::Command command;
+  command.mutable_delete_volume()->set_volume_id(id.ToString());
+  const auto result = nodes_.Ask(volume.node, std::move(command), deadline);
+  if (!result.ok() && !absl::IsNotFound(result.status())) return result.status();
+  hub_.names().Deleted(id);
+  return absl::OkStatus();
+}
+
+void SupersededVolumes::Run() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kInterval, [this] { return ending_; })) {
+    lock.unlock();
+    DeleteWhatCanBe();
+    lock.lock();
+  }
+}
+
+void SupersededVolumes::DeleteWhatCanBe() {
+  std::set<std::string> silent;  // nodes, in this round
+  for (const auto& volume : hub_.names().AllSuperseded()) {
+    if (silent.contains(volume.node) || hub_.Nodes({volume.node}).empty()) continue;
+    const auto guard = volume_locks_.TryLockInBackground(NameKey(volume.name), "deletion");
+    if (!guard || !hub_.names().IsSuperseded(volume.name, volume.node)) continue;
+    const absl::Status deleted = Delete(volume, link::Deadline::clock::now() + kPatience);
+    const auto [deletions, is_first] = deletions_.try_emplace(volume, 0);
+    if (!deleted.ok()) {
+      if (absl::IsDeadlineExceeded(deleted)) silent.insert(volume.node);
+      if (!is_first) continue;
+      LogWarning("volume '{}', given up on node '{}', is not deleted yet: {}", volume.name,
+                 volume.node, MessageOf(deleted));
+      continue;
+    }
+    if (++deletions->second < kDeletions) continue;
+    deletions_.erase(volume);
+    hub_.names().SupersededIsGone(volume);
+    LogInfo("volume '{}', given up on node '{}', is deleted there", volume.name, volume.node);
+  }
+}
+
+}  // namespace holdfast::controller

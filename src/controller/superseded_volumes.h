@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletes volumes that were given up before any caller heard of them (VolumeNames::Supersede), as
+// soon as their nodes can be asked.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "controller/node_calls.h"
+#include "core/key_lock.h"
+
+namespace holdfast::controller {
+
+// Thread-safe. Its thread is started with the first such volume.
+class SupersededVolumes final {
+ public:
+  // Both outlive it.
+  SupersededVolumes(link::Hub& hub, KeyLock& volume_locks)
+      : hub_(hub), volume_locks_(volume_locks), nodes_(hub) {}
+  SupersededVolumes(const SupersededVolumes&) = delete;
+  SupersededVolumes& operator=(const SupersededVolumes&) = delete;
+  ~SupersededVolumes();
+
+  // Gives the volume up. The caller holds NameKey of the name, here and below.
+  void Add(const link::VolumeNames::Superseded& volume);
+
+  // Deletes it now: OK when the node says that it has none. UNAVAILABLE when it cannot be asked.
+  [[nodiscard]] absl::Status Delete(const link::VolumeNames::Superseded& volume,
+                                    link::Deadline deadline);
+
+ private:
+  void Run();
+  void DeleteWhatCanBe();
+
+  link::Hub& hub_;
+  KeyLock& volume_locks_;
+  NodeCalls nodes_;
+  // How often each was found deleted; of the thread alone.
+  std::map<link::VolumeNames::Superseded, int> deletions_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;  // guarded by mutex_, like the thread's start
+  std::thread thread_;
+};
+
+}  // namespace holdfast::controller
