@@ -8,6 +8,7 @@
 #include "controller/node_answers.h"
 #include "controller/parameters.h"
 #include "core/volume_use.h"
+#include "fs/mounted_volumes.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"
 
@@ -21,6 +22,13 @@ void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condi
   target.set_abnormal(condition.abnormal);
   target.set_message(condition.message);
   target = TakeCondition(target);
+}
+
+// A filesystem that has failed comes before what the storage says, as in NodeGetVolumeStats.
+void AddProblem(const std::map<std::string, std::string>& problems, const Volume& volume,
+                VolumeCondition& condition) {
+  const auto found = problems.find(volume.id.uuid);
+  if (found != problems.end()) condition = VolumeCondition{true, found->second};
 }
 
 // Why the volume cannot do what is asked of it; empty if it can.
@@ -114,8 +122,10 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
     volumes.pop_back();
     response.set_next_token(volumes.back().id.ToString());
   }
-  ASSIGN_OR_RETURN(const auto conditions, env_.pools.Conditions(volumes));
+  ASSIGN_OR_RETURN(auto conditions, env_.pools.Conditions(volumes));
+  ASSIGN_OR_RETURN(const auto problems, fs::FindProblems());
   for (std::size_t i = 0; i < volumes.size(); ++i) {
+    AddProblem(problems, volumes[i], conditions.at(i));
     auto& entry = *response.add_entries();
     ASSIGN_OR_RETURN(const pool::Pool* const pool, env_.pools.Find(volumes[i].id.pool));
     *entry.mutable_volume() = Describe(volumes[i], pool->info());
@@ -180,8 +190,10 @@ absl::Status Service::Get(const csi::v1::ControllerGetVolumeRequest& request,
   ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   *response.mutable_volume() = Describe(volume, located.pool->info());
-  SetCondition(*response.mutable_status()->mutable_volume_condition(),
-               located.pool->Condition(volume));
+  VolumeCondition condition = located.pool->Condition(volume);
+  ASSIGN_OR_RETURN(const auto problems, fs::FindProblems());
+  AddProblem(problems, volume, condition);
+  SetCondition(*response.mutable_status()->mutable_volume_condition(), condition);
   return absl::OkStatus();
 }
 

@@ -1,33 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/mount_teardown.h"
 
-#include <sys/sysmacros.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+
+#include "os/device_owner.h"
 #include "os/file.h"
 #include "os/freeze.h"
 #include "os/mounter.h"
-#include "os/rbd_device.h"
 
 namespace holdfast::node {
 namespace {
 
-constexpr unsigned kLoopMajor = 7;  // Documentation/admin-guide/devices.txt
+using os::DeviceOwner;
+using os::MountEntry;
+using os::MountTable;
+
 constexpr int kMaxLayers = 64;
 
-bool IsVolumeDevice(dev_t number) { return major(number) == kLoopMajor || os::IsRbdDevice(number); }
+// The topmost mount at a path.
+struct Layer {
+  dev_t device = 0;
+  bool node = false;  // the device's node is mounted, not a filesystem
+  DeviceOwner owner;
+};
 
-// OK when the topmost mount at `target` may be taken away; `handle` is what is open there: nobody
-// can put another path under the name meanwhile.
-absl::Status RequireVolume(const os::TargetPath& target, const os::UniqueFd& handle) {
-  const auto device = os::DeviceBehind(handle.get(), target.path());
-  if (device.ok() && IsVolumeDevice(*device)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle.get()));
-  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
-  const os::MountEntry* const entry = mounts.WithId(id);
-  if (entry == nullptr) return Aborted("what is mounted at '{}' is changing", target.path());
-  if (ShowsVolume(*entry)) return absl::OkStatus();
+enum class Verdict { kOwn, kAnother, kForeign };
+
+// By its place in the filesystem: at the top (devtmpfs, tmpfs) or below a "dev".
+std::string NodeNameIn(const MountEntry& entry) {
+  const std::string name = entry.root.substr(entry.root.rfind('/') + 1);
+  return name.starts_with("loop") || name.starts_with("rbd") ? name : "";
+}
+
+absl::StatusOr<DeviceOwner> OwnerOf(const MountEntry& entry) {
+  ASSIGN_OR_RETURN(DeviceOwner owner, os::OwnerOf(entry.device));
+  const std::string node = NodeNameIn(entry);
+  if (owner.kind == DeviceOwner::Kind::kVolume || node.empty()) return owner;
+  return os::OwnerOf(node);
+}
+
+// `handle` is what is open at the path: nobody can put another path under the name meanwhile.
+absl::StatusOr<Layer> LayerBehind(const os::UniqueFd& handle, const std::string& path) {
+  Layer layer;
+  struct stat facts {};
+  if (::fstat(handle.get(), &facts) == 0 && S_ISBLK(facts.st_mode)) {
+    layer.node = true;
+    layer.device = facts.st_rdev;
+  } else if (const auto behind = os::DeviceBehind(handle.get(), path); behind.ok()) {
+    layer.device = *behind;
+  } else {  // a filesystem that answers nothing any more
+    ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle.get()));
+    ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+    const MountEntry* const entry = mounts.WithId(id);
+    if (entry == nullptr) return Aborted("what is mounted at '{}' is changing", path);
+    layer.device = entry->device;
+  }
+  ASSIGN_OR_RETURN(layer.owner, os::OwnerOf(layer.device));
+  return layer;
+}
+
+Verdict Judge(const Layer& layer, const Teardown& teardown) {
+  const DeviceOwner& owner = layer.owner;
+  if (owner.IsOf(teardown.uuid)) return Verdict::kOwn;
+  if (owner.kind == DeviceOwner::Kind::kNobody) {
+    // It shows nothing of anybody, so it may go unless another volume is to let go of it.
+    const Claims claims = teardown.ask_records();
+    return claims.own || claims.others.empty() ? Verdict::kOwn : Verdict::kAnother;
+  }
+  if (layer.node) {
+    // Our node, and the number has gone to somebody else since.
+    const Claims claims = teardown.ask_records();
+    const bool owners = std::ranges::find(claims.others, owner.uuid) != claims.others.end();
+    if (claims.own && !owners) return Verdict::kOwn;
+  }
+  return owner.kind == DeviceOwner::Kind::kVolume ? Verdict::kAnother : Verdict::kForeign;
+}
+
+// FAILED_PRECONDITION if a mount of the volume is below the topmost one at the path.
+absl::Status RequireNotCovered(const os::TargetPath& target, const std::string& uuid) {
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  for (const MountEntry& entry : mounts.entries()) {
+    if (entry.target != target.path()) continue;
+    if (const auto owner = OwnerOf(entry); !owner.ok() || !owner->IsOf(uuid)) continue;
+    return FailedPrecondition(
+        "the volume is mounted at '{}', but another volume is mounted on top of it, which has to "
+        "go first",
+        target.path());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Foreign(const os::TargetPath& target) {
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  const MountEntry* const entry = mounts.At(target.path());
   return FailedPrecondition("'{}' is mounted at '{}', which is no volume: it is left alone",
-                            entry->source, target.path());
+                            entry == nullptr ? "something" : entry->source, target.path());
+}
+
+// FAILED_PRECONDITION if the filesystem is seen at another place than this.
+absl::Status RequireMountedHereOnly(const os::TargetPath& target, dev_t device) {
+  ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
+  const MountEntry* const here = mounts.At(target.path());
+  for (const MountEntry* const entry : mounts.OfDevice(device)) {
+    if (here == nullptr || entry->target == target.path() || mounts.AreOnePlace(*entry, *here)) {
+      continue;
+    }
+    return FailedPrecondition("'{}' is in use: it is mounted at '{}' too", here->source,
+                              entry->target);
+  }
+  return absl::OkStatus();
 }
 
 // A filesystem that cannot even be opened (its disk has failed) is taken away as it is.
@@ -36,17 +119,31 @@ absl::Status ThawBehind(const os::UniqueFd& handle) {
   return root.ok() ? os::Thaw(root->get()) : absl::OkStatus();
 }
 
-// The handle is closed before the unmount, because it keeps the mount busy.
-absl::Status PrepareUnmount(const os::TargetPath& target, bool thaw) {
+// Whose the topmost mount is; if the volume's, it is ready to go. The handle is closed before the
+// unmount, because it keeps the mount busy.
+absl::StatusOr<Verdict> PrepareUnmount(const os::TargetPath& target, const Teardown& teardown,
+                                       bool staged) {
   ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
-  RETURN_IF_ERROR(RequireVolume(target, handle));
-  return thaw ? Annotate(ThawBehind(handle), target.path()) : absl::OkStatus();
+  ASSIGN_OR_RETURN(const Layer layer, LayerBehind(handle, target.path()));
+  const Verdict verdict = Judge(layer, teardown);
+  if (!staged || verdict != Verdict::kOwn || layer.node) return verdict;
+  RETURN_IF_ERROR(RequireMountedHereOnly(target, layer.device));
+  RETURN_IF_ERROR(Annotate(ThawBehind(handle), target.path()));
+  return verdict;
 }
 
-absl::Status UnmountAll(const os::TargetPath& target, bool thaw) {
+absl::StatusOr<bool> UnmountAll(const os::TargetPath& target, const Teardown& teardown,
+                                bool staged) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
-    if (target.HasNoMount()) return absl::OkStatus();
-    RETURN_IF_ERROR(PrepareUnmount(target, thaw));
+    if (target.HasNoMount()) return true;
+    const auto verdict = PrepareUnmount(target, teardown, staged);
+    if (absl::IsNotFound(verdict.status())) return true;
+    RETURN_IF_ERROR(verdict.status());
+    if (*verdict == Verdict::kForeign) return Foreign(target);
+    if (*verdict == Verdict::kAnother) {
+      RETURN_IF_ERROR(RequireNotCovered(target, teardown.uuid));
+      return false;
+    }
     RETURN_IF_ERROR(os::Unmount(target));
   }
   return Internal("more than {} mounts are stacked at '{}'", kMaxLayers, target.path());
@@ -54,17 +151,26 @@ absl::Status UnmountAll(const os::TargetPath& target, bool thaw) {
 
 }  // namespace
 
-bool ShowsVolume(const os::MountEntry& entry) {
-  return IsVolumeDevice(entry.device) || entry.root.starts_with("/loop") ||
-         entry.root.starts_with("/rbd");
+absl::StatusOr<bool> UnmountVolume(const os::TargetPath& target, const Teardown& teardown) {
+  return UnmountAll(target, teardown, /*staged=*/false);
 }
 
-absl::Status UnmountVolume(const os::TargetPath& target) {
-  return UnmountAll(target, /*thaw=*/false);
+absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target, const Teardown& teardown) {
+  return UnmountAll(target, teardown, /*staged=*/true);
 }
 
-absl::Status UnmountStaged(const os::TargetPath& target) {
-  return UnmountAll(target, /*thaw=*/true);
+bool IsShownAt(const os::TargetPath& target, const std::string& uuid) {
+  if (target.HasNoMount()) return false;
+  const auto handle = target.OpenHandle();
+  if (!handle.ok()) return false;
+  const auto layer = LayerBehind(*handle, target.path());
+  return layer.ok() && layer->owner.IsOf(uuid);
+}
+
+bool MayShow(const MountEntry& entry, const std::string& uuid) {
+  if (!NodeNameIn(entry).empty()) return true;
+  const auto owner = OwnerOf(entry);
+  return !owner.ok() || owner->IsOf(uuid);
 }
 
 }  // namespace holdfast::node

@@ -1,22 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking mounts away by the mount table alone: no record, pool or volume is needed for it.
+// Taking a volume's mounts away by what the kernel shows of the devices behind them: no record,
+// pool or image is needed, and nothing is taken away that is not the volume's.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
 #include "os/mount_table.h"
 #include "os/target_path.h"
 
 namespace holdfast::node {
 
-// Unmounts every mount stacked at `target` that shows a volume: a filesystem on a loop or rbd
-// device, or the node of one. OK if there is none. FAILED_PRECONDITION when one is busy, or when
-// something that is no volume is mounted there (it is left alone).
-[[nodiscard]] absl::Status UnmountVolume(const os::TargetPath& target);
+// What the stage records say of a path.
+struct Claims {
+  bool own = false;                 // the volume was staged or published there
+  std::vector<std::string> others;  // the UUIDs of other volumes that were
+};
+
+// Of which volume the mounts at a path are to go.
+struct Teardown {
+  std::string uuid;  // empty: of no volume that Holdfast could have made
+  // Asked only where the kernel cannot tell: a mounted node of a device that was detached behind
+  // the driver's back, and whose number may be another device's by now.
+  std::function<Claims()> ask_records;
+};
+
+// Unmounts every mount stacked at `target` that shows the volume. True when nothing is mounted
+// there afterwards; false when the mount there is another volume's, which stays: this one is not
+// there. FAILED_PRECONDITION when a mount is busy, when the volume's own is covered by another's,
+// or when something that is no volume is mounted there: it is left alone.
+[[nodiscard]] absl::StatusOr<bool> UnmountVolume(const os::TargetPath& target,
+                                                 const Teardown& teardown);
 
 // The same for a staged volume, whose last mount goes: if its filesystem is frozen, by a killed
 // growth or by what ran in a pod, it is thawed first, since nobody could do that afterwards.
-[[nodiscard]] absl::Status UnmountStaged(const os::TargetPath& target);
+// FAILED_PRECONDITION, with nothing changed, while the volume is mounted elsewhere too.
+[[nodiscard]] absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target,
+                                                 const Teardown& teardown);
 
-// True for a mount of a filesystem on a loop or rbd device, or of the node of one.
-[[nodiscard]] bool ShowsVolume(const os::MountEntry& entry);
+// Whether this volume is what is seen at the path. False also when in doubt.
+[[nodiscard]] bool IsShownAt(const os::TargetPath& target, const std::string& uuid);
+
+// Whether the mount shows the volume, or may do so: the node of any device, and what cannot be
+// told.
+[[nodiscard]] bool MayShow(const os::MountEntry& entry, const std::string& uuid);
 
 }  // namespace holdfast::node

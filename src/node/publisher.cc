@@ -8,7 +8,9 @@
 
 #include "core/log.h"
 #include "node/mount_teardown.h"
+#include "node/path_lock.h"
 #include "node/request_path.h"
+#include "node/stage_claims.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
 
@@ -25,7 +27,7 @@ std::string NodeName(const BlockDevice& device) {
 }
 
 bool Shows(const MountEntry& entry, const BlockDevice& device, AccessType access_type) {
-  return access_type == AccessType::kBlock ? entry.root == "/" + NodeName(device)
+  return access_type == AccessType::kBlock ? entry.root.ends_with("/" + NodeName(device))
                                            : entry.device == device.number;
 }
 
@@ -143,6 +145,7 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, request.use));
   ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(request.target_path, "target_path"));
+  ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
   ASSIGN_OR_RETURN(const TargetPath staging,
                    OpenRequestPath(request.staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
@@ -184,7 +187,8 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   record->publications.insert_or_assign(target.path(), wanted);
   const absl::Status written = stages_.Write(*record);
   if (written.ok()) return written;
-  RETURN_IF_ERROR(UnmountVolume(target));
+  RETURN_IF_ERROR(
+      UnmountVolume(target, TeardownOf(request.volume_id, target.path(), stages_)).status());
   RETURN_IF_ERROR(target.RemoveIfEmpty());
   return written;
 }
@@ -194,8 +198,10 @@ absl::Status Publisher::Unpublish(const std::string& volume_id,
   const auto target = TargetPath::Open(target_path, "target_path");
   if (absl::IsNotFound(target.status())) return absl::OkStatus();
   RETURN_IF_ERROR(target.status());
-  RETURN_IF_ERROR(UnmountVolume(*target));
-  RETURN_IF_ERROR(target->RemoveIfEmpty());
+  ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, *target));
+  ASSIGN_OR_RETURN(const bool free,
+                   UnmountVolume(*target, TeardownOf(volume_id, target->path(), stages_)));
+  if (free) RETURN_IF_ERROR(target->RemoveIfEmpty());
   auto record = stages_.Find(volume_id);
   if (!record.ok() || record->publications.erase(target->path()) == 0) return absl::OkStatus();
   // Only what is mounted counts as published, so a pod need not wait for the record.

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/key_lock.h"
 #include "core/volume_use.h"
 #include "os/target_path.h"
 #include "pool/pools.h"
@@ -24,8 +25,9 @@ struct PublishRequest {
 // Thread-safe; for one volume, the caller holds its lock.
 class Publisher final {
  public:
-  Publisher(const pool::Pools& pools, const pool::StageStore& stages)
-      : pools_(pools), stages_(stages) {}
+  // `path_locks` are the ones that the Stager of this node has. All three outlive it.
+  Publisher(const pool::Pools& pools, const pool::StageStore& stages, KeyLock& path_locks)
+      : pools_(pools), stages_(stages), path_locks_(path_locks) {}
 
   // Idempotent; never stacks a second mount. On any error what this call began is undone.
   //   NOT_FOUND            no such volume
@@ -33,15 +35,20 @@ class Publisher final {
   //   FAILED_PRECONDITION  no parent directory of the target, not staged, cannot be used so, or
   //   published elsewhere on this node with
   //                        an access mode that allows one publication only
+  //   ABORTED              another call is at work at the target
   [[nodiscard]] absl::Status Publish(const PublishRequest& request) const;
 
-  // Works from the mount table alone; OK for what was never published. Removes the target.
+  // Works from what the kernel shows alone. Removes the target. OK for what was never published,
+  // and, with nothing done, where another volume is: this one is not published there, and the CO
+  // has nothing to wait for. FAILED_PRECONDITION where something that is no volume is mounted,
+  // which is left alone, or the mount is busy; ABORTED as above.
   [[nodiscard]] absl::Status Unpublish(const std::string& volume_id,
                                        const std::string& target_path) const;
 
  private:
   const pool::Pools& pools_;
   const pool::StageStore& stages_;
+  KeyLock& path_locks_;
 };
 
 }  // namespace holdfast::node

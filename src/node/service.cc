@@ -30,7 +30,8 @@ void AddUsage(csi::v1::NodeGetVolumeStatsResponse& response, csi::v1::VolumeUsag
 }
 
 // What a request says of the volume besides its id must be true of it, although nothing depends on
-// it: the volume is found by its id, and its mounts by its device.
+// it: the volume is found by its id, and its mounts by its device. Whether it is at the path is
+// seen later, under its lock.
 absl::Status CheckExpansion(const csi::v1::NodeExpandVolumeRequest& request,
                             const pool::Pools& pools) {
   const Secrets secrets = rpc::SecretsIn(request.secrets());
@@ -112,13 +113,14 @@ absl::Status Service::Stats(const csi::v1::NodeGetVolumeStatsRequest& request,
                    MeasureVolume(env_.pools, request.volume_id(), request.volume_path()));
   response.mutable_volume_condition()->set_abnormal(stats.condition.abnormal);
   response.mutable_volume_condition()->set_message(stats.condition.message);
-  if (stats.access_type == AccessType::kBlock) {
+  // kubelet wants a usage, or it does not look at the condition either.
+  if (!stats.filesystem) {
     auto& usage = *response.add_usage();
     usage.set_unit(csi::v1::VolumeUsage::BYTES);
     usage.set_total(stats.capacity);
     return absl::OkStatus();
   }
-  const os::FilesystemSpace& space = stats.filesystem;
+  const os::FilesystemSpace& space = *stats.filesystem;
   AddUsage(response, csi::v1::VolumeUsage::BYTES, space.total, space.used, space.available);
   if (space.inodes_total > 0) {  // btrfs does not count inodes
     AddUsage(response, csi::v1::VolumeUsage::INODES, space.inodes_total, space.inodes_used,
@@ -138,6 +140,7 @@ absl::Status Service::Expand(const csi::v1::NodeExpandVolumeRequest& request,
   RETURN_IF_ERROR(CheckExpansion(request, env_.pools));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "NodeExpandVolume"));
+  RETURN_IF_ERROR(RequireAtPath(env_.pools, request.volume_id(), request.volume_path()));
   ASSIGN_OR_RETURN(const Bytes capacity,
                    expander_.Expand(request.volume_id(), range.required, range.limit,
                                     rpc::SecretsIn(request.secrets())));

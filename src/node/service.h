@@ -30,8 +30,8 @@ class Service final : public csi::v1::Node::Service {
   };
   explicit Service(const Environment& environment)
       : env_(environment),
-        stager_(environment.pools, environment.stages),
-        publisher_(environment.pools, environment.stages),
+        stager_(environment.pools, environment.stages, path_locks_),
+        publisher_(environment.pools, environment.stages, path_locks_),
         expander_(environment.pools, environment.stages) {}
 
   grpc::Status NodeStageVolume(grpc::ServerContext* context,
@@ -69,6 +69,7 @@ class Service final : public csi::v1::Node::Service {
                       csi::v1::NodeExpandVolumeResponse& response);
 
   const Environment env_;
+  KeyLock path_locks_;
   const Stager stager_;
   const Publisher publisher_;
   const Expander expander_;

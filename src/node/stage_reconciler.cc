@@ -19,10 +19,10 @@ bool IsMounted(const MountTable& mounts, const os::BlockDevice& device) {
 }
 
 // Whether a volume is still mounted where the record says, whatever device is behind it.
-bool ShowsAnything(const MountTable& mounts, const StageRecord& record) {
+bool ShowsAnything(const MountTable& mounts, const StageRecord& record, const std::string& uuid) {
   const auto shows = [&](const std::string& path) {
     const os::MountEntry* const entry = mounts.At(path);
-    return entry != nullptr && ShowsVolume(*entry);
+    return entry != nullptr && MayShow(*entry, uuid);
   };
   return shows(record.staging_path) ||
          std::ranges::any_of(record.publications,
@@ -79,7 +79,7 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
     return void_undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
-  if (ShowsAnything(mounts, record)) return std::nullopt;
+  if (ShowsAnything(mounts, record, located.id.uuid)) return std::nullopt;
   if (!gone && *device) {
     // A raw block volume is staged without a mount.
     ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));

@@ -8,7 +8,9 @@
 #include "fs/filesystem.h"
 #include "node/format_once.h"
 #include "node/mount_teardown.h"
+#include "node/path_lock.h"
 #include "node/request_path.h"
+#include "node/stage_claims.h"
 #include "node/staged_growth.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
@@ -153,41 +155,22 @@ absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const
   }
   if (recorded && !mounted_now) return absl::OkStatus();
   const absl::Status written = stages.Write(record);
-  if (!written.ok() && mounted_now) RETURN_IF_ERROR(UnmountStaged(target));
+  if (!written.ok() && mounted_now) {
+    const Teardown teardown = TeardownOf(record.volume_id, target.path(), stages);
+    RETURN_IF_ERROR(UnmountStaged(target, teardown).status());
+  }
   return written;
 }
 
-// Whether the volume is known to be staged at another path than this, or another volume is mounted
-// here: then nothing of it is to be undone here. False when the volume cannot be asked about:
-// teardown must not depend on that.
-absl::StatusOr<bool> IsElsewhere(const absl::StatusOr<pool::Pools::Located>& located,
-                                 const pool::StageStore& stages, const std::string& path,
-                                 const absl::StatusOr<TargetPath>& target) {
-  if (!located.ok()) return false;
-  const auto device = located->pool->FindAttached(located->id);
-  if (!device.ok()) return false;
-  const auto record = stages.Find(located->id.ToString());
-  const auto shows_it = [&](const absl::StatusOr<dev_t>& behind) {
-    return *device && behind.ok() && *behind == (*device)->number;
-  };
-  os::UniqueFd here;  // what is mounted at the path
-  if (target.ok() && !target->HasNoMount()) {
-    auto opened = target->OpenHandle();
-    if (opened.ok()) here = std::move(*opened);
-  }
-  const bool is_here = here.valid() && shows_it(os::DeviceBehind(here.get(), path));
-  if (record.ok() && *device && record->staging_path != path) {
-    // A mount moves along with a directory above it: then this is where it is now.
-    return !is_here || shows_it(os::DeviceBehind(record->staging_path));
-  }
-  // Its image was replaced: what is mounted there is the old one.
-  if (record.ok() && !*device && record->staging_path == path) return false;
-  if (is_here || !here.valid()) return false;
-  ASSIGN_OR_RETURN(const int id, os::MountIdOf(here.get()));
-  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
-  const os::MountEntry* const entry = mounts.WithId(id);
-  if (entry == nullptr || !ShowsVolume(*entry)) return false;
-  return !*device || entry->device != (*device)->number;
+// Whether the volume is known to be staged at another path than this: then nothing of it is to be
+// undone here.
+bool IsElsewhere(const absl::StatusOr<pool::StageRecord>& record, const std::string& uuid,
+                 const std::string& path, const absl::StatusOr<TargetPath>& target) {
+  if (!record.ok() || record->staging_path == path) return false;
+  if (!target.ok() || !IsShownAt(*target, uuid)) return true;
+  // A mount moves along with a directory above it: then this is where it is now.
+  const auto recorded = TargetPath::Open(record->staging_path, "staging_target_path");
+  return recorded.ok() && IsShownAt(*recorded, uuid);
 }
 
 }  // namespace
@@ -200,6 +183,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, use));
   ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(staging_path, "staging_target_path"));
+  ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
   auto record = stages_.Find(volume_id);
   bool staged_before = record.ok();
   if (staged_before) {
@@ -234,12 +218,21 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
 absl::Status Stager::Unstage(const std::string& volume_id, const std::string& staging_path) const {
   const auto target = TargetPath::Open(staging_path, "staging_target_path");
   if (!target.ok() && !absl::IsNotFound(target.status())) return target.status();
+  std::optional<KeyLock::Guard> path_lock;
+  if (target.ok()) {
+    ASSIGN_OR_RETURN(KeyLock::Guard taken, LockPath(path_locks_, *target));
+    path_lock.emplace(std::move(taken));
+  }
+  const std::string path = target.ok() ? target->path() : staging_path;
+  const Teardown teardown = TeardownOf(volume_id, path, stages_);
+  const auto record = stages_.Find(volume_id);
+  if (IsElsewhere(record, teardown.uuid, path, target)) return absl::OkStatus();
+  if (target.ok()) {
+    ASSIGN_OR_RETURN(const bool free, UnmountStaged(*target, teardown));
+    // Another volume is staged here. Of this one there may still be a device, if it was too.
+    if (!free && !record.ok()) return absl::OkStatus();
+  }
   const auto located = pools_.Locate(volume_id);
-  ASSIGN_OR_RETURN(
-      const bool elsewhere,
-      IsElsewhere(located, stages_, target.ok() ? target->path() : staging_path, target));
-  if (elsewhere) return absl::OkStatus();
-  if (target.ok()) RETURN_IF_ERROR(UnmountStaged(*target));
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   const absl::Status detached = located->pool->Detach(located->id);

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/key_lock.h"
 #include "core/volume_use.h"
 #include "pool/pools.h"
 #include "pool/stage_store.h"
@@ -14,8 +15,9 @@ namespace holdfast::node {
 // Thread-safe; for one volume, the caller holds its lock.
 class Stager final {
  public:
-  Stager(const pool::Pools& pools, const pool::StageStore& stages)
-      : pools_(pools), stages_(stages) {}
+  // `path_locks` are the ones that the Publisher of this node has. All three outlive it.
+  Stager(const pool::Pools& pools, const pool::StageStore& stages, KeyLock& path_locks)
+      : pools_(pools), stages_(stages), path_locks_(path_locks) {}
 
   // Idempotent on a live mount: nothing is checked, formatted or mounted twice. On any error what
   // this call began is undone.
@@ -24,18 +26,21 @@ class Stager final {
   //   ALREADY_EXISTS       staged there with another use, or something else is mounted there
   //   FAILED_PRECONDITION  the volume cannot be used so, is staged elsewhere, or does not hold what
   //                        its record says; or there is no such staging directory
+  //   ABORTED              another call is at work at the staging path
   [[nodiscard]] absl::Status Stage(const std::string& volume_id, const std::string& staging_path,
                                    const VolumeUse& use, const Secrets& secrets = {}) const;
 
-  // Works from the mount table alone; OK for what was never staged, or only half, and for a path at
-  // which another volume is staged, or not this one (nothing is done then).
-  // FAILED_PRECONDITION while the volume is still published.
+  // Works from what the kernel shows alone; OK for what was never staged, or only half, and for a
+  // path at which another volume is staged, or not this one (nothing is done then).
+  // FAILED_PRECONDITION, with nothing changed, while the volume is published or otherwise mounted,
+  // or where something that is no volume is mounted; ABORTED as above.
   [[nodiscard]] absl::Status Unstage(const std::string& volume_id,
                                      const std::string& staging_path) const;
 
  private:
   const pool::Pools& pools_;
   const pool::StageStore& stages_;
+  KeyLock& path_locks_;
 };
 
 }  // namespace holdfast::node

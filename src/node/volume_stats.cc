@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 
 #include "fs/filesystem.h"
+#include "fs/mounted_volumes.h"
+#include "os/mount_health.h"
+#include "os/mount_looks.h"
 #include "os/mount_table.h"
 #include "os/target_path.h"
 
@@ -14,31 +17,74 @@ absl::Status NotAtPath(const VolumeId& id, const std::string& path) {
   return NotFound("volume '{}' is not at '{}'", id.ToString(), path);
 }
 
-absl::StatusOr<os::UniqueFd> OpenPath(const std::string& path) {
-  ASSIGN_OR_RETURN(const os::TargetPath target, os::TargetPath::Open(path, "volume_path"));
-  return target.OpenHandle();
+// What the filesystem at the path says of itself.
+struct Answer {
+  bool at_path = false;
+  bool dead = false;  // it gave an error
+  std::optional<os::FilesystemSpace> space{};
+};
+
+// By the mount alone, whose filesystem answers nothing.
+absl::StatusOr<bool> IsMountOf(const os::UniqueFd& handle, const os::BlockDevice& device) {
+  ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle.get()));
+  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
+  const os::MountEntry* const entry = mounts.WithId(id);
+  return entry != nullptr && entry->device == device.number;
 }
 
-// A mount that was asked for read-write on a filesystem that is read-only: the kernel gave it up.
-absl::StatusOr<bool> WentReadOnly(const os::BlockDevice& device) {
-  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
-  for (const os::MountEntry* entry : mounts.OfDevice(device.number)) {
-    if (entry->filesystem_read_only && entry->mount_options.starts_with("rw")) return true;
+bool IsNodeOf(const os::UniqueFd& handle, const os::BlockDevice& device) {
+  struct stat facts {};
+  return ::fstat(handle.get(), &facts) == 0 && S_ISBLK(facts.st_mode) &&
+         facts.st_rdev == device.number;
+}
+
+// The handle is closed when this returns, because it keeps the mount busy.
+absl::StatusOr<Answer> Ask(const os::BlockDevice& device, AccessType access_type,
+                           const std::string& path) {
+  if (!path.starts_with('/')) return Answer{};
+  ASSIGN_OR_RETURN(const os::TargetPath target, os::TargetPath::Open(path, "volume_path"));
+  const auto look = os::LookAtMount();
+  ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
+  if (access_type == AccessType::kBlock) return Answer{.at_path = IsNodeOf(handle, device)};
+  const auto behind = os::DeviceBehind(handle.get(), path);
+  bool here = behind.ok() && *behind == device.number;
+  if (!behind.ok()) {
+    ASSIGN_OR_RETURN(here, IsMountOf(handle, device));
   }
-  return false;
+  if (!here) return Answer{};
+  auto space = os::MeasureFilesystem(handle.get());
+  Answer answer{.at_path = true, .dead = !behind.ok() || !space.ok()};
+  if (space.ok()) answer.space = *std::move(space);
+  return answer;
+}
+
+absl::StatusOr<Answer> AskAt(const os::BlockDevice& device, AccessType access_type,
+                             const std::string& path) {
+  auto answer = Ask(device, access_type, path);
+  return absl::IsNotFound(answer.status()) ? Answer{} : answer;
+}
+
+// Of a filesystem that answers. The whole mount table is understood only if something may be wrong.
+absl::StatusOr<std::string> FindProblem(const os::BlockDevice& device, bool read_only) {
+  ASSIGN_OR_RETURN(const std::string mountinfo, os::ReadMountInfo());
+  if (!read_only && mountinfo.find("shutdown") == std::string::npos) return "";
+  ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Parse(mountinfo));
+  for (const os::MountEntry* const mount : mounts.OfDevice(device.number)) {
+    std::string problem = os::ProblemOf(*mount);
+    if (!problem.empty()) return problem;
+  }
+  return "";
 }
 
 VolumeCondition ConditionOf(pool::Pool& pool, const Volume& volume, const os::BlockDevice& device,
-                            const os::FilesystemSpace& space) {
-  if (space.read_only && WentReadOnly(device).value_or(true)) {
-    return VolumeCondition{true,
-                           "the filesystem went read-only after an error; see the kernel's log"};
-  }
+                            const Answer& answer) {
+  if (answer.dead) return VolumeCondition{true, os::DeadFilesystem()};
+  const auto problem = FindProblem(device, answer.space->read_only);
+  if (!problem.ok()) return VolumeCondition{true, MessageOf(problem.status())};
+  if (!problem->empty()) return VolumeCondition{true, *problem};
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem != nullptr && filesystem->HasRecordedErrors(device)) {
-    return VolumeCondition{true,
-                           "the filesystem has recorded errors and may be read-only; it is checked "
-                           "before it is staged next, see the kernel's log"};
+    return VolumeCondition{true, fs::RecordedErrors()};
   }
   return pool.Condition(volume);
 }
@@ -50,29 +96,25 @@ absl::StatusOr<VolumeStats> MeasureVolume(const pool::Pools& pools, const std::s
   ASSIGN_OR_RETURN(const auto located, pools.Locate(volume_id));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
-  if (!device || !path.starts_with('/')) return NotAtPath(located.id, path);
-  const auto opened = OpenPath(path);
-  if (absl::IsNotFound(opened.status())) return NotAtPath(located.id, path);
-  RETURN_IF_ERROR(opened.status());
-  const os::UniqueFd& handle = *opened;
-  VolumeStats stats{.access_type = volume.access_type,
-                    .capacity = device->size,
-                    .filesystem = {},
-                    .condition = {}};
-  if (volume.access_type == AccessType::kBlock) {
-    struct stat facts {};
-    if (::fstat(handle.get(), &facts) != 0 || !S_ISBLK(facts.st_mode) ||
-        facts.st_rdev != device->number) {
-      return NotAtPath(located.id, path);
-    }
-    stats.condition = located.pool->Condition(volume);
-    return stats;
-  }
-  ASSIGN_OR_RETURN(const dev_t behind, os::DeviceBehind(handle.get(), path));
-  if (behind != device->number) return NotAtPath(located.id, path);
-  ASSIGN_OR_RETURN(stats.filesystem, os::MeasureFilesystem(handle.get()));
-  stats.condition = ConditionOf(*located.pool, volume, *device, stats.filesystem);
-  return stats;
+  if (!device) return NotAtPath(located.id, path);
+  ASSIGN_OR_RETURN(const Answer answer, AskAt(*device, volume.access_type, path));
+  if (!answer.at_path) return NotAtPath(located.id, path);
+  const bool block = volume.access_type == AccessType::kBlock;
+  return VolumeStats{.access_type = volume.access_type,
+                     .capacity = device->size,
+                     .filesystem = answer.space,
+                     .condition = block ? located.pool->Condition(volume)
+                                        : ConditionOf(*located.pool, volume, *device, answer)};
+}
+
+absl::Status RequireAtPath(const pool::Pools& pools, const std::string& volume_id,
+                           const std::string& path) {
+  ASSIGN_OR_RETURN(const auto located, pools.Locate(volume_id));
+  ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  if (!device) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Answer answer, AskAt(*device, volume.access_type, path));
+  return answer.at_path ? absl::OkStatus() : NotAtPath(located.id, path);
 }
 
 }  // namespace holdfast::node

@@ -2,6 +2,7 @@
 // NodeGetVolumeStats without protobuf.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "os/host_filesystem.h"
@@ -11,8 +12,9 @@ namespace holdfast::node {
 
 struct VolumeStats {
   AccessType access_type = AccessType::kMount;
-  Bytes capacity = 0;              // block volumes: the size of the device
-  os::FilesystemSpace filesystem;  // filesystem volumes
+  Bytes capacity = 0;  // size of the device
+  // Of filesystem volumes; nothing if the filesystem has failed and does not say even this.
+  std::optional<os::FilesystemSpace> filesystem{};
   VolumeCondition condition;
 };
 
@@ -22,5 +24,11 @@ struct VolumeStats {
 [[nodiscard]] absl::StatusOr<VolumeStats> MeasureVolume(const pool::Pools& pools,
                                                         const std::string& volume_id,
                                                         const std::string& path);
+
+// NOT_FOUND if the volume is attached here but is not what is at `path`: its filesystem, or the
+// node of its device. OK for one that is not attached. Errors otherwise as above. The caller holds
+// the volume's lock.
+[[nodiscard]] absl::Status RequireAtPath(const pool::Pools& pools, const std::string& volume_id,
+                                         const std::string& path);
 
 }  // namespace holdfast::node

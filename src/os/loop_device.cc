@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/bound_nodes.h"
 #include "os/loop_number.h"
 #include "os/spawn_gate.h"
 #include "os/unique_fd.h"
@@ -29,26 +30,16 @@ constexpr int kOfferAttempts = 64;  // each failed one means that another caller
 constexpr std::chrono::milliseconds kDetachWait{500};
 constexpr std::chrono::milliseconds kDetachPoll{1};
 
-std::string LabelOf(const loop_info64& info) {
-  const auto* const name = reinterpret_cast<const char*>(info.lo_file_name);
-  return {name, ::strnlen(name, LO_NAME_SIZE)};
-}
-
 absl::StatusOr<LoopDevice> Describe(int node_fd, int index, const loop_info64& info) {
   ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice(node_fd, LoopPath(index)));
   return LoopDevice{.index = index,
                     .block = std::move(block),
                     .direct_io = (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0,
+                    .whole = info.lo_offset == 0 && info.lo_sizelimit == 0,
                     .label = LabelOf(info)};
 }
 
 // ---- find
-
-// The errno of a bound device whose backing file cannot be looked at, because the disk under it has
-// failed or its filesystem was shut down.
-bool IsOutOfReach(int error_number) {
-  return error_number == EIO || error_number == ESTALE || error_number == ESHUTDOWN;
-}
 
 // True only if `image_fd` is the only open file description of its file, so that no loop device can
 // hold it: exactly then a write lease is granted (fcntl(2), "Leases"). It costs the same however
@@ -73,29 +64,30 @@ absl::StatusOr<std::optional<LoopDevice>> MatchLoop(int index, const struct stat
   }
   // The kernel reports stat's device number, in the encoding that stat itself uses.
   if (info.lo_device != image.st_dev || info.lo_inode != image.st_ino) return std::nullopt;
-  if (info.lo_offset != 0 || info.lo_sizelimit != 0) {
-    return FailedPrecondition(
-        "'{}' shows only a part of the image (offset {}, size limit {}); detach it with losetup -d",
-        LoopPath(index), info.lo_offset, info.lo_sizelimit);
-  }
   ASSIGN_OR_RETURN(LoopDevice loop, Describe(node.get(), index, info));
   return loop;
 }
 
-absl::StatusOr<std::optional<LoopDevice>> ScanLoops(const struct stat& image) {
-  std::optional<LoopDevice> found;
+bool IsOwn(const LoopDevice& loop, const std::string& label) {
+  return loop.whole && loop.label == label;
+}
+
+absl::StatusOr<LoopsOfImage> ScanLoops(const struct stat& image, const std::string& label) {
+  LoopsOfImage loops;
   for (const int index : LoopNumbers()) {
     if (!IsBound(index)) continue;
     ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, MatchLoop(index, image));
-    if (loop && found) {
+    if (!loop) continue;
+    const bool own = IsOwn(*loop, label);
+    if (own && loops.own) {
       return FailedPrecondition(
           "the image is attached twice, to '{}' and '{}', whose caches know nothing of each other; "
           "detach the one that is not in use with losetup -d",
-          found->block.path, loop->block.path);
+          loops.own->block.path, loop->block.path);
     }
-    if (loop) found = std::move(loop);
+    (own ? loops.own : loops.other) = std::move(loop);
   }
-  return found;
+  return loops;
 }
 
 // Unbound numbers that this process left with discard off: the next such attachment saves the time
@@ -151,12 +143,25 @@ absl::StatusOr<std::optional<LoopDevice>> SetUp(int node_fd, int index,
   return loop;
 }
 
+struct Wanted {
+  int backing_fd;
+  const LoopOptions& options;
+  const BoundNodes& bound_nodes;
+};
+
+// A number that no binding may use: an unbound device whose node is still mounted in a pod would
+// show the pod another volume's bytes; and discard that was switched off cannot be had back.
+bool IsSpoiled(int index, const Wanted& wanted) {
+  return wanted.bound_nodes.Has(fmt::format("loop{}", index)) ||
+         (wanted.options.discard && DiscardIsSwitchedOff(index));
+}
+
 // Nothing when another number must be tried.
-absl::StatusOr<std::optional<LoopDevice>> TryAttach(int index, int backing_fd,
-                                                    const LoopOptions& options) {
+absl::StatusOr<std::optional<LoopDevice>> TryAttach(int index, const Wanted& wanted) {
+  const LoopOptions& options = wanted.options;
   const UniqueFd node = OpenLoop(index, options.read_only ? O_RDONLY : O_RDWR);
   if (!node.valid()) return std::nullopt;  // being removed, or write-protected by somebody
-  const loop_config config = ConfigOf(backing_fd, options);
+  const loop_config config = ConfigOf(wanted.backing_fd, options);
   if (::ioctl(node.get(), LOOP_CONFIGURE, &config) != 0) {
     if (errno == EBUSY || errno == EINTR) return std::nullopt;
     return OsError(errno, fmt::format("cannot attach the image to '{}'", LoopPath(index)));
@@ -169,9 +174,10 @@ absl::StatusOr<std::optional<LoopDevice>> TryAttach(int index, int backing_fd,
 using Attempt = absl::StatusOr<std::optional<LoopDevice>>;
 
 // Numbers that this process left with discard off.
-Attempt TryIdleNumbers(int backing_fd, const LoopOptions& options) {
+Attempt TryIdleNumbers(const Wanted& wanted) {
   while (const std::optional<int> index = IdleWithoutDiscard().Take()) {
-    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(*index, backing_fd, options));
+    if (IsSpoiled(*index, wanted)) continue;
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(*index, wanted));
     if (loop) return loop;
   }
   return std::nullopt;
@@ -179,42 +185,40 @@ Attempt TryIdleNumbers(int backing_fd, const LoopOptions& options) {
 
 // Numbers from `command`: the lowest free one (LOOP_CTL_GET_FREE) or a new one (LOOP_CTL_ADD).
 // Others may take it before us, so it is tried more than once.
-Attempt TryOfferedNumbers(int control_fd, unsigned long command, int backing_fd,
-                          const LoopOptions& options) {
+Attempt TryOfferedNumbers(int control_fd, unsigned long command, const Wanted& wanted) {
   for (int attempt = 0; attempt < kOfferAttempts; ++attempt) {
     const int index = ::ioctl(control_fd, command, -1);
     if (index < 0) return OsError(errno, "cannot get a free loop device");
-    if (options.discard && DiscardIsSwitchedOff(index)) {
-      // The kernel would go on offering this one. A new one was taken and spoiled by another.
+    if (IsSpoiled(index, wanted)) {
+      // The kernel would go on offering this one. A new one was taken and spoiled by another, or
+      // has the number of one that was removed under a pod.
       if (command == LOOP_CTL_GET_FREE) return std::nullopt;
       continue;
     }
-    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, backing_fd, options));
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, wanted));
     if (loop) return loop;
   }
   return std::nullopt;
 }
 
 // Every unbound number: the kernel goes on offering the lowest one even when it cannot be used,
-// because somebody holds it without binding it or because its discard is off.
-Attempt TryUnboundNumbers(int backing_fd, const LoopOptions& options) {
+// because somebody holds it without binding it or because it is spoiled.
+Attempt TryUnboundNumbers(const Wanted& wanted) {
   for (const int index : LoopNumbers()) {
-    if (IsBound(index) || (options.discard && DiscardIsSwitchedOff(index))) continue;
-    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, backing_fd, options));
+    if (IsBound(index) || IsSpoiled(index, wanted)) continue;
+    ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, TryAttach(index, wanted));
     if (loop) return loop;
   }
   return std::nullopt;
 }
 
 // From the cheapest source of numbers to the surest.
-Attempt TryAllNumbers(int control_fd, int backing_fd, const LoopOptions& options) {
+Attempt TryAllNumbers(int control_fd, const Wanted& wanted) {
   Attempt loop = std::nullopt;
-  if (!options.discard) loop = TryIdleNumbers(backing_fd, options);
-  if (loop.ok() && !*loop) {
-    loop = TryOfferedNumbers(control_fd, LOOP_CTL_GET_FREE, backing_fd, options);
-  }
-  if (loop.ok() && !*loop) loop = TryUnboundNumbers(backing_fd, options);
-  if (loop.ok() && !*loop) loop = TryOfferedNumbers(control_fd, LOOP_CTL_ADD, backing_fd, options);
+  if (!wanted.options.discard) loop = TryIdleNumbers(wanted);
+  if (loop.ok() && !*loop) loop = TryOfferedNumbers(control_fd, LOOP_CTL_GET_FREE, wanted);
+  if (loop.ok() && !*loop) loop = TryUnboundNumbers(wanted);
+  if (loop.ok() && !*loop) loop = TryOfferedNumbers(control_fd, LOOP_CTL_ADD, wanted);
   return loop;
 }
 
@@ -265,28 +269,15 @@ absl::Status InUse(int index) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<LoopDevice>> FindLoop(int image_fd, int hint) {
+absl::StatusOr<LoopsOfImage> FindLoops(int image_fd, const std::string& label, int hint) {
   struct stat image {};
   if (::fstat(image_fd, &image) != 0) return OsError(errno, "cannot stat the image");
   if (hint >= 0) {
     ASSIGN_OR_RETURN(std::optional<LoopDevice> loop, MatchLoop(hint, image));
-    if (loop) return loop;
+    if (loop && IsOwn(*loop, label)) return LoopsOfImage{.own = std::move(loop)};
   }
-  if (IsOnlyOpener(image_fd)) return std::nullopt;
-  return ScanLoops(image);
-}
-
-std::vector<LoopLabel> LoopLabels(const std::string& prefix) {
-  std::vector<LoopLabel> labels;
-  for (const int index : LoopNumbers()) {
-    if (!IsBound(index)) continue;
-    const UniqueFd node = OpenLoop(index, O_RDONLY);
-    loop_info64 info{};
-    if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) continue;
-    std::string label = LabelOf(info);
-    if (label.starts_with(prefix)) labels.push_back({index, std::move(label)});
-  }
-  return labels;
+  if (IsOnlyOpener(image_fd)) return LoopsOfImage{};
+  return ScanLoops(image, label);
 }
 
 absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options) {
@@ -299,8 +290,11 @@ absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options) 
   const UniqueFd backing(
       ::open(image.c_str(), (options.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC));
   if (!backing.valid()) return OsError(errno, "cannot open the image again to attach it");
+  ASSIGN_OR_RETURN(const BoundNodes bound_nodes, BoundNodes::Read());
   ASSIGN_OR_RETURN(const std::optional<LoopDevice> loop,
-                   TryAllNumbers(control.get(), backing.get(), options));
+                   TryAllNumbers(control.get(), Wanted{.backing_fd = backing.get(),
+                                                       .options = options,
+                                                       .bound_nodes = bound_nodes}));
   if (loop) return *loop;
   return Internal("cannot attach the image: others took every loop device that was tried");
 }
@@ -329,6 +323,8 @@ absl::Status DetachLoop(const LoopDevice& loop) {
     if (!node.valid() || !IsOutOfReach(errno)) {
       return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
     }
+  } else if (LabelOf(info) != loop.label) {
+    return absl::OkStatus();  // ours has gone, and somebody else has the number
   }
   const bool set_read_only = IsSetReadOnly(node.get(), info);
   if (::ioctl(node.get(), LOOP_CLR_FD) != 0 && errno != ENXIO) {

@@ -37,31 +37,30 @@ struct LoopDevice {
   int index = -1;  // N of /dev/loopN
   BlockDevice block;
   bool direct_io = false;  // as the kernel has it: it may refuse
+  bool whole = true;       // shows all of the file (no offset, no size limit)
   std::string label{};     // LoopOptions::label, or what another program put there
 };
 
-// The loop device whose backing file is the open file `image_fd`, if there is one. `hint` is a loop
-// index to look at first (-1: none); if it fits, that is the answer. Only bound loops of the whole
-// file count. To learn cheaply that there is none, let `image_fd` be the only open file description
-// of the image: the kernel then answers at once (a write lease, fcntl(2)). Otherwise all loop
-// devices of the host are looked at, some 10 us each. FAILED_PRECONDITION if the image is attached
-// more than once or only in part (offset, size limit).
-[[nodiscard]] absl::StatusOr<std::optional<LoopDevice>> FindLoop(int image_fd, int hint = -1);
-
-struct LoopLabel {
-  int index = -1;
-  std::string label{};
+struct LoopsOfImage {
+  std::optional<LoopDevice> own{};    // the one of the label that was asked for
+  std::optional<LoopDevice> other{};  // one that somebody else attached, if it was met
 };
 
-// All bound loop devices whose label begins with `prefix`, in no order. Some 10 us per device of
-// the host; one that cannot be looked at is passed over.
-[[nodiscard]] std::vector<LoopLabel> LoopLabels(const std::string& prefix);
+// The loop devices whose backing file is the open file `image_fd`: the one of this label that shows
+// all of it, and one of any other. `hint` is a loop index to look at first (-1: none); if our own
+// is there, that is the answer, and no other is looked for. To learn cheaply that there is none,
+// let `image_fd` be the only open file description of the image: the kernel then answers at once (a
+// write lease, fcntl(2)). Otherwise all loop devices of the host are looked at, some 10 us each.
+// FAILED_PRECONDITION if two have the label.
+[[nodiscard]] absl::StatusOr<LoopsOfImage> FindLoops(int image_fd, const std::string& label,
+                                                     int hint = -1);
 
 // Attaches `image_fd` (open for writing unless read_only) to a free loop device and makes its node
 // if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A
 // number whose discard setting somebody left switched off is passed over if discard is wanted, and
-// used by preference if not, because switching it off takes the kernel some 15 ms. INTERNAL when no
-// device could be configured within a bounded number of tries.
+// used by preference if not, because switching it off takes the kernel some 15 ms. A number whose
+// node is mounted somewhere is passed over: it was published to a pod, and somebody detached it
+// since. INTERNAL when no device could be configured within a bounded number of tries.
 [[nodiscard]] absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options);
 
 // Makes an attached device refuse discard, as LoopOptions::discard = false does; OK if it does. A
@@ -71,10 +70,11 @@ struct LoopLabel {
 // Makes the kernel see the present size of the backing file (LOOP_SET_CAPACITY) and returns it.
 [[nodiscard]] absl::StatusOr<Bytes> RefreshLoop(const LoopDevice& loop);
 
-// Detaches and waits until the device is really unbound; OK if it was not bound. Takes back
-// SetReadOnly, which would stick to the number. Discard switched off sticks too: such a number
-// stays idle for the next attachment of its kind until RetireIdleLoops. FAILED_PRECONDITION when
-// somebody still has the device open (it is then left attached).
+// Detaches and waits until the device is really unbound; OK if it was not bound, or has another
+// label by now: then the number is somebody else's. Takes back SetReadOnly, which would stick to
+// the number. Discard switched off sticks too: such a number stays idle for the next attachment of
+// its kind until RetireIdleLoops. FAILED_PRECONDITION when somebody still has the device open (it
+// is then left attached).
 [[nodiscard]] absl::Status DetachLoop(const LoopDevice& loop);
 
 // Removes the unbound numbers whose discard is switched off, whoever left them, so that no other

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -65,6 +66,15 @@ std::vector<int> LoopNumbers() {
     }
   }
   return loops;
+}
+
+std::string LabelOf(const loop_info64& info) {
+  const auto* const name = reinterpret_cast<const char*>(info.lo_file_name);
+  return {name, ::strnlen(name, LO_NAME_SIZE)};
+}
+
+bool IsOutOfReach(int error_number) {
+  return error_number == EIO || error_number == ESTALE || error_number == ESHUTDOWN;
 }
 
 bool IsBound(int index) { return ::access(SysfsPath(index, "loop").c_str(), F_OK) == 0; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One loop number N: its node /dev/loopN, its entry in sysfs, and the two settings that stick to it
 // beyond a binding and would hit the next image on the same number: discard switched off, and
-// BLKROSET. For loop_device.cc only; everybody else sees LoopDevice.
+// BLKROSET. For loop_*.cc only; everybody else sees LoopDevice.
 #pragma once
 
 #include <linux/loop.h>
@@ -25,6 +25,14 @@ namespace holdfast::os {
 
 // Every number there is, bound or not, in no order.
 [[nodiscard]] std::vector<int> LoopNumbers();
+
+// LoopOptions::label, or what another program put there.
+[[nodiscard]] std::string LabelOf(const loop_info64& info);
+
+// The errno of LOOP_GET_STATUS64 for a bound device whose file cannot be looked at, because the
+// disk under it has failed or its filesystem was shut down: the kernel asks the file first and then
+// tells nothing, not even the label.
+[[nodiscard]] bool IsOutOfReach(int error_number);
 
 // True while a file is bound to it.
 [[nodiscard]] bool IsBound(int index);

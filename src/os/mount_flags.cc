@@ -99,6 +99,16 @@ bool IsQuotedContext(std::string_view name, std::string_view value) {
   return ConsistsOf(value.substr(1, value.size() - 2), ":._-,");
 }
 
+// A flag of the mount itself (mount(2)), not of a filesystem: "ro", "noexec", ...
+bool IsFlagOfMount(std::string_view name) {
+  const std::string wanted(name);
+  for (const libmnt_optmap* option = mnt_get_builtin_optmap(MNT_LINUX_MAP); option->name != nullptr;
+       ++option) {
+    if (wanted == option->name) return true;
+  }
+  return false;
+}
+
 // Why the flag is refused; empty if it is not.
 std::string_view ReasonToRefuse(std::string_view flag, std::string_view name) {
   for (const Refusal& refusal : kRefusals) {
@@ -123,6 +133,10 @@ absl::Status ValidateMountFlag(std::string_view flag, const std::string& place) 
         "{}: the value of '{}' has a character that a mount option must not have (a comma, quote, "
         "backslash, blank or control character); give every option as an element of its own",
         place, name);
+  }
+  // Newer libmounts read "ro=vfs" as "ro", and IsReadOnly would not know.
+  if (equals != std::string_view::npos && IsFlagOfMount(name)) {
+    return InvalidArgument("{}: the mount option '{}' takes no value", place, name);
   }
   const std::string_view reason = ReasonToRefuse(flag, name);
   if (reason.empty()) return absl::OkStatus();

@@ -14,10 +14,11 @@ namespace holdfast::os {
 // (name or name=value, printable ASCII without comma, quote, backslash): an option that turns the
 // mount into something else (bind, remount, move, propagation, loop, helpers, fstab's words, x-*
 // and X-*), names another device or file (device=, journal_path=, logdev=, ...), or can take the
-// host down (errors=panic). "ro" makes the use read-only (IsReadOnly); "rw" changes nothing. The
-// SELinux contexts (context=, fscontext=, defcontext=, rootcontext=) may be in double quotes and
-// then hold commas. Joined by commas the flags are shorter than 4 KiB (CSI's limit, and
-// mount(2)'s). A message holds names of options, never their values, which may be sensitive.
+// host down (errors=panic); or a value for a flag that takes none (ro=vfs). "ro" makes the use
+// read-only (IsReadOnly); "rw" changes nothing. The SELinux contexts (context=, fscontext=, ...)
+// may be in double quotes and then hold commas. Joined by commas the flags are shorter than 4 KiB
+// (CSI's limit, and mount(2)'s). A message holds names of options, never values, which may be
+// sensitive.
 [[nodiscard]] absl::Status ValidateMountFlags(const std::vector<std::string>& flags,
                                               const std::string& field);
 

@@ -5,11 +5,14 @@
 #include <libmount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -30,10 +33,20 @@ bool HasReadOnly(const char* options) {
   return options != nullptr && mnt_optstr_get_option(options, "ro", nullptr, nullptr) == 0;
 }
 
+// Of a device whose node is missing in this /dev.
+dev_t NumberInSysfs(const std::string& path) {
+  unsigned int major = 0;
+  unsigned int minor = 0;
+  char colon = 0;
+  std::ifstream file("/sys/class/block/" + path.substr(path.rfind('/') + 1) + "/dev");
+  return file >> major >> colon >> minor ? makedev(major, minor) : 0;
+}
+
 // Looks only below /dev, where stat(2) cannot hang on a dead server.
 dev_t NumberOfNode(const std::string& path) {
   struct stat node {};
-  if (!path.starts_with("/dev/") || ::stat(path.c_str(), &node) != 0) return 0;
+  if (!path.starts_with("/dev/")) return 0;
+  if (::stat(path.c_str(), &node) != 0) return NumberInSysfs(path);
   return S_ISBLK(node.st_mode) ? node.st_rdev : 0;
 }
 
@@ -107,6 +120,13 @@ const MountEntry* NextOnPath(const std::vector<MountEntry>& entries, int parent_
   return next;
 }
 
+// Where in its filesystem the mount point of `entry` is.
+std::string PlaceIn(const MountEntry& parent, const MountEntry& entry) {
+  const std::string below =
+      parent.target == "/" ? entry.target : entry.target.substr(parent.target.size());
+  return parent.root == "/" ? below : parent.root + below;
+}
+
 absl::StatusOr<dev_t> DeviceOf(int base, const char* name, int flags, const std::string& path) {
   struct statx facts {};
   if (::statx(base, name, flags | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_MNT_ID, &facts) != 0) {
@@ -160,6 +180,15 @@ const MountEntry* MountTable::WithId(int id) const {
   return found == entries_.end() ? nullptr : &*found;
 }
 
+bool MountTable::AreOnePlace(const MountEntry& a, const MountEntry& b) const {
+  if (a.target == b.target) return true;
+  const MountEntry* const above_a = WithId(a.parent_id);
+  const MountEntry* const above_b = WithId(b.parent_id);
+  return above_a != nullptr && above_b != nullptr && above_a->filesystem == above_b->filesystem &&
+         above_a->source == above_b->source && above_a->device == above_b->device &&
+         PlaceIn(*above_a, a) == PlaceIn(*above_b, b);
+}
+
 std::vector<const MountEntry*> MountTable::OfDevice(dev_t device) const {
   std::vector<const MountEntry*> found;
   for (const MountEntry& entry : entries_) {
@@ -178,6 +207,20 @@ std::vector<const MountEntry*> MountTable::OfDeviceNode(const std::string& node_
     if (root == "/" + node_name || root.ends_with("/dev/" + node_name)) found.push_back(&entry);
   }
   return found;
+}
+
+absl::StatusOr<std::string> ReadMountInfo() {
+  const UniqueFd file(::open(kMountInfo, O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return OsError(errno, fmt::format("cannot open '{}'", kMountInfo));
+  std::string text;
+  std::array<char, 65536> part;
+  for (;;) {
+    const ssize_t size = ::read(file.get(), part.data(), part.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return OsError(errno, fmt::format("cannot read '{}'", kMountInfo));
+    if (size == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
 }
 
 absl::StatusOr<dev_t> DeviceBehind(const std::string& path) {

@@ -47,6 +47,11 @@ class MountTable final {
   // The mount of this id; nullptr if there is none.
   [[nodiscard]] const MountEntry* WithId(int id) const;
 
+  // Whether both are mounted at one path, or at one directory that is seen at two paths: the kernel
+  // gives the second a copy of every mount on the first (shared mounts, mount_namespaces(7)), and
+  // takes it away again.
+  [[nodiscard]] bool AreOnePlace(const MountEntry& a, const MountEntry& b) const;
+
   // Every mount that shows the filesystem on block device `device`.
   [[nodiscard]] std::vector<const MountEntry*> OfDevice(dev_t device) const;
 
@@ -60,6 +65,9 @@ class MountTable final {
   explicit MountTable(std::vector<MountEntry> entries) : entries_(std::move(entries)) {}
   std::vector<MountEntry> entries_;
 };
+
+// The text that MountTable::Read makes sense of, which takes most of its time.
+[[nodiscard]] absl::StatusOr<std::string> ReadMountInfo();
 
 // The block device behind the filesystem that `path` is on (as MountEntry::device), without reading
 // the whole mount table where stat(2) already tells. NOT_FOUND if `path` does not exist. Follows

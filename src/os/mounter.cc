@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "os/mount_looks.h"
 #include "os/spawn_gate.h"
 #include "os/unique_fd.h"
 
@@ -149,6 +150,7 @@ absl::Status Unmount(const TargetPath& target) {
   if (!unmounted && errno == EBUSY) {
     // A child that is being started may still have a copy of a descriptor that is closed by now.
     const auto gate = HoldBackSpawns();
+    const auto looks = HoldBackLooks();
     unmounted = ::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0;
   }
   if (unmounted) return absl::OkStatus();

@@ -222,13 +222,11 @@ absl::Status UnmapRbdDevice(const RbdDevice& device) {
   }
 }
 
-bool IsRbdDevice(dev_t number) {
-  char target[256];
-  const std::string link = fmt::format("/sys/dev/block/{}:{}", major(number), minor(number));
-  const ssize_t length = ::readlink(link.c_str(), target, sizeof(target));
-  if (length <= 0) return false;
-  const std::string_view path(target, static_cast<std::size_t>(length));
-  return path.substr(path.rfind('/') + 1).starts_with("rbd");
+std::optional<std::string> RbdImageAt(int index) {
+  const auto directory = OpenDirectory(fmt::format("{}/{}", kDevices, index));
+  if (!directory.ok()) return std::nullopt;
+  auto name = Attribute(directory->get(), "name");
+  return name.ok() ? std::optional(*std::move(name)) : std::nullopt;
 }
 
 }  // namespace holdfast::os

@@ -65,7 +65,7 @@ struct RbdMapping {
 // for longer than a few seconds: it is left mapped.
 [[nodiscard]] absl::Status UnmapRbdDevice(const RbdDevice& device);
 
-// True for the number of a krbd device.
-[[nodiscard]] bool IsRbdDevice(dev_t number);
+// The name of the image that /dev/rbdN shows now, N being `index`. Nothing if none is mapped there.
+[[nodiscard]] std::optional<std::string> RbdImageAt(int index);
 
 }  // namespace holdfast::os

@@ -114,6 +114,12 @@ std::string TargetPath::through_parent() const {
   return fmt::format("/proc/self/fd/{}/{}", parent_.get(), name_);
 }
 
+std::string TargetPath::place() const {
+  struct stat parent {};
+  if (::fstat(parent_.get(), &parent) != 0) return path_;
+  return fmt::format("{}:{}/{}", parent.st_dev, parent.st_ino, name_);
+}
+
 absl::Status TargetPath::MakeDirectory() const {
   if (::mkdirat(parent_.get(), name_.c_str(), kDirectoryMode) == 0) return absl::OkStatus();
   if (errno == EEXIST) return RequireKind(S_IFDIR);

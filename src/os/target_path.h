@@ -34,6 +34,10 @@ class TargetPath final {
   // A path that leads to the same place through the held parent, for calls that take only text.
   [[nodiscard]] std::string through_parent() const;
 
+  // A text that is the same for all paths that lead to this place, such as those of a directory
+  // that is mounted twice, and for no other.
+  [[nodiscard]] std::string place() const;
+
   // Makes an empty directory (mode 0750) or regular file (mode 0600) there. OK if one of that kind
   // exists; FAILED_PRECONDITION if something of another kind does.
   [[nodiscard]] absl::Status MakeDirectory() const;

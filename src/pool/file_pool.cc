@@ -2,7 +2,10 @@
 // What the parts of the file pool share, and its questions that change nothing.
 #include "pool/file_pool.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "os/file.h"
 #include "pool/image_evidence.h"
@@ -13,6 +16,17 @@ namespace {
 
 // Allocation of thin images changes as they are written; GetCapacity need not see every write.
 constexpr std::chrono::seconds kRecountInterval{30};
+
+// Eight hexadecimal digits that a pool keeps until the next boot, and that its copy in another
+// directory or on another filesystem has not.
+absl::StatusOr<std::string> TagOf(const std::string& pool_id, int root_fd) {
+  struct stat root {};
+  if (::fstat(root_fd, &root) != 0) return OsError(errno, "cannot stat the pool directory");
+  ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
+  ASSIGN_OR_RETURN(const std::string hash,
+                   UuidOfName(pool_id, fmt::format("{} {}", filesystem, root.st_ino)));
+  return hash.substr(0, hash.find('-'));
+}
 
 }  // namespace
 
@@ -25,6 +39,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                                                                 state_directory_fd));
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes));
+  ASSIGN_OR_RETURN(std::string tag, TagOf(directory.pool_id(), pool.root));
   PoolInfo info{.id = directory.pool_id(),
                 .name = config.name,
                 .kind = config.kind,
@@ -32,7 +47,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                 .node = node_id,
                 .default_filesystem = config.default_filesystem};
   return std::unique_ptr<FilePool>(
-      new FilePool(std::move(info), config.space, std::move(directory), direct_io));
+      new FilePool(std::move(info), config.space, std::move(directory), direct_io, std::move(tag)));
 }
 
 absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }

@@ -60,10 +60,11 @@ class FilePool final : public Pool {
 
  private:
   FilePool(PoolInfo info, const SpacePolicy& policy, PoolDirectory directory,
-           os::DirectIoSupport direct_io)
+           os::DirectIoSupport direct_io, std::string tag)
       : info_(std::move(info)),
         directory_(std::move(directory)),
         direct_io_(direct_io),
+        tag_(std::move(tag)),
         ledger_(policy) {}
 
   // file_pool.cc
@@ -97,13 +98,19 @@ class FilePool final : public Pool {
                             VolumeRecord& record);
   absl::Status UndoGrowth(const VerifiedPool& pool, VolumeRecord& record);
 
-  // file_pool_attach.cc
+  // file_pool_attach.cc. Only devices of this label are the pool's.
+  [[nodiscard]] std::string LabelOf(const std::string& uuid) const;
+  absl::StatusOr<os::LoopsOfImage> FindLoops(int image_fd, const std::string& uuid);
   absl::StatusOr<std::optional<os::LoopDevice>> FindLoopOf(int image_fd, const std::string& uuid);
+  // These three: FAILED_PRECONDITION if another program attached the image.
+  absl::Status RequireNoOtherDevice(int directory_fd, const std::string& uuid);
   absl::Status DetachImage(int image_fd, const std::string& uuid);
-  // FAILED_PRECONDITION if another program attached the image.
   absl::Status DetachOwnDeviceOf(int directory_fd, const std::string& uuid);
   absl::Status DetachUnreachable(const std::string& uuid);
+  absl::Status DetachDead(const std::string& uuid);
   absl::Status DetachUnused(const os::LoopDevice& loop, const std::string& uuid);
+  // -1 if nothing is remembered.
+  int LoopHint(const std::string& uuid);
   void RememberLoop(const std::string& uuid, int index);
 
   // file_pool_recover.cc
@@ -118,6 +125,7 @@ class FilePool final : public Pool {
   const PoolInfo info_;
   const PoolDirectory directory_;
   const os::DirectIoSupport direct_io_;
+  const std::string tag_;  // in the labels of the pool's devices (core/device_name.h)
   RecordStore records_;
   Ledger ledger_;
 

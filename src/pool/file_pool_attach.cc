@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attaching images as loop devices, and the steps around formatting that the record guards.
-#include <cstring>
-
+#include "core/device_name.h"
 #include "core/log.h"
 #include "os/device_use.h"
 #include "os/file.h"
-#include "os/loop_by_path.h"
+#include "os/loop_identity.h"
 #include "pool/file_pool.h"
 #include "pool/format_state.h"
 #include "pool/image_evidence.h"
@@ -14,22 +13,29 @@
 namespace holdfast::pool {
 namespace {
 
-// The end of the path by which the kernel remembers an image; the UUID makes it unique.
-std::string ImagePath(const std::string& uuid) {
-  return fmt::format("/volumes/{}/{}", uuid, kImageName);
+absl::Status AttachedByOthers(const std::string& uuid, const os::LoopDevice& other) {
+  return FailedPrecondition(
+      "somebody else has attached the image of volume {} to {}; detach it with losetup -d", uuid,
+      other.block.path);
 }
 
-// What tells our loop devices from others on the same image.
-constexpr char kLabelPrefix[] = "holdfast:";
-std::string LabelOf(const std::string& uuid) { return kLabelPrefix + uuid; }
+// Two devices on one image are two caches that know nothing of each other.
+absl::Status RequireNoOther(const std::string& uuid, const os::LoopsOfImage& loops) {
+  if (!loops.other) return absl::OkStatus();
+  if (!loops.own) return AttachedByOthers(uuid, *loops.other);
+  return Annotate(AttachedByOthers(uuid, *loops.other),
+                  fmt::format("attached twice, to {} and to {}", loops.own->block.path,
+                              loops.other->block.path));
+}
 
-absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& record, bool direct_io) {
+absl::StatusOr<os::LoopDevice> AttachNew(int image_fd, const VolumeRecord& record, bool direct_io,
+                                         const std::string& label) {
   const os::LoopOptions options{
       .sector_size = record.sector_size,
       .direct_io = direct_io,
       .read_only = false,
       .discard = record.volume.provisioning == Provisioning::kThin,
-      .label = LabelOf(record.volume.id.uuid),
+      .label = label,
   };
   return os::AttachLoop(image_fd, options);
 }
@@ -56,13 +62,15 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id, AccessMode)
     if (!refilled.ok())
       LogWarning("volume {} is not thick: {}", id.ToString(), MessageOf(refilled));
   }
-  ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, FindLoopOf(image.get(), id.uuid));
+  ASSIGN_OR_RETURN(const os::LoopsOfImage loops, FindLoops(image.get(), id.uuid));
+  RETURN_IF_ERROR(RequireNoOther(id.uuid, loops));
+  std::optional<os::LoopDevice> loop = loops.own;
   if (loop) {
     // Attached by an earlier call that may have been killed before these two.
     if (thick) RETURN_IF_ERROR(os::RefuseDiscard(*loop));
     ASSIGN_OR_RETURN(loop->block.size, os::RefreshLoop(*loop));
   } else {
-    ASSIGN_OR_RETURN(loop, AttachNew(image.get(), record, direct_io_.direct_io));
+    ASSIGN_OR_RETURN(loop, AttachNew(image.get(), record, direct_io_.direct_io, LabelOf(id.uuid)));
     RememberLoop(id.uuid, loop->index);
   }
   if (loop->block.size != record.volume.capacity_bytes) {
@@ -76,9 +84,18 @@ absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const Volu
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
   ASSIGN_OR_RETURN(const auto image, LookAtImage(directory.get()));
-  // Its file may have been removed under an attached device.
-  ASSIGN_OR_RETURN(const auto loop, image ? FindLoopOf(image->get(), id.uuid)
-                                          : os::FindLoopByPath(ImagePath(id.uuid)));
+  std::optional<os::LoopDevice> loop;
+  if (image) {
+    ASSIGN_OR_RETURN(loop, FindLoopOf(image->get(), id.uuid));
+  } else {
+    // Its file may have been removed under an attached device.
+    ASSIGN_OR_RETURN(std::vector<os::LoopDevice> loops, os::FindLoopsByLabel(LabelOf(id.uuid)));
+    if (loops.size() > 1) {
+      return FailedPrecondition("both {} and {} show lost images of volume {}", loops[0].block.path,
+                                loops[1].block.path, id.uuid);
+    }
+    if (!loops.empty()) loop = std::move(loops.front());
+  }
   if (!loop) return std::nullopt;
   return loop->block;
 }
@@ -87,7 +104,7 @@ absl::Status FilePool::Detach(const VolumeId& id) {
   const auto pool = directory_.Verify();
   if (!pool.ok()) return DetachUnreachable(id.uuid);
   const auto directory = os::OpenDirectoryAt(pool->volumes, id.uuid);
-  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  if (absl::IsNotFound(directory.status())) return DetachUnreachable(id.uuid);
   RETURN_IF_ERROR(directory.status());
   ASSIGN_OR_RETURN(const auto image, LookAtImage(directory->get()));
   if (image) {
@@ -101,14 +118,14 @@ absl::Status FilePool::Detach(const VolumeId& id) {
 absl::StatusOr<std::vector<VolumeId>> FilePool::ListOwnDevices() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   std::vector<VolumeId> attached;
-  for (const os::LoopLabel& loop : os::LoopLabels(kLabelPrefix)) {
-    const std::string uuid = loop.label.substr(std::strlen(kLabelPrefix));
-    if (!IsUuid(uuid)) continue;
+  for (const os::LoopLabel& loop : os::LoopLabels(kLoopLabelPrefix)) {
+    const std::string uuid = UuidOfLoopLabel(loop.label).value_or("");
+    if (loop.label != LabelOf(uuid)) continue;  // another pool's
     const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
     const auto image = directory.ok() ? OpenImage(directory->get()) : directory.status();
-    if (!image.ok()) continue;  // another pool's, or its files are gone
-    const auto found = os::FindLoop(image->get(), loop.index);
-    if (!found.ok() || !*found || (*found)->index != loop.index) continue;
+    if (!image.ok()) continue;  // its files are gone
+    const auto found = os::FindLoops(image->get(), loop.label, loop.index);
+    if (!found.ok() || !found->own || found->own->index != loop.index) continue;
     RememberLoop(uuid, loop.index);
     attached.push_back(VolumeId{info_.name, info_.node, uuid});
   }
@@ -117,28 +134,41 @@ absl::StatusOr<std::vector<VolumeId>> FilePool::ListOwnDevices() {
 
 absl::Status FilePool::DetachOwnDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-  return DetachOwnDeviceOf(directory.get(), id.uuid);
+  const auto directory = os::OpenDirectoryAt(pool.volumes, id.uuid);
+  if (directory.ok()) return DetachOwnDeviceOf(directory->get(), id.uuid);
+  if (absl::IsNotFound(directory.status())) RETURN_IF_ERROR(DetachUnreachable(id.uuid));
+  return directory.status();
 }
 
 absl::Status FilePool::DetachOwnDeviceOf(int directory_fd, const std::string& uuid) {
   const auto image = OpenImage(directory_fd);
-  if (absl::IsNotFound(image.status())) return absl::OkStatus();
+  if (absl::IsNotFound(image.status())) return DetachUnreachable(uuid);
   RETURN_IF_ERROR(image.status());
   // Without a hint, so that a second device on the image is noticed.
-  ASSIGN_OR_RETURN(const auto loop, os::FindLoop(image->get()));
-  if (!loop) return absl::OkStatus();
-  if (loop->label != LabelOf(uuid)) {
-    return FailedPrecondition("somebody else has attached the image of volume {} to {}", uuid,
-                              loop->block.path);
-  }
-  return DetachUnused(*loop, uuid);
+  ASSIGN_OR_RETURN(const auto loops, os::FindLoops(image->get(), LabelOf(uuid)));
+  RETURN_IF_ERROR(RequireNoOther(uuid, loops));
+  return loops.own ? DetachUnused(*loops.own, uuid) : absl::OkStatus();
 }
 
-// Teardown must not depend on the pool's disk being where it was.
+// By the labels alone: teardown must not depend on the pool's disk being where it was.
 absl::Status FilePool::DetachUnreachable(const std::string& uuid) {
-  ASSIGN_OR_RETURN(const auto loop, os::FindLoopByPath(ImagePath(uuid)));
-  return loop ? DetachUnused(*loop, uuid) : absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto loops, os::FindLoopsByLabel(LabelOf(uuid)));
+  for (const os::LoopDevice& loop : loops) RETURN_IF_ERROR(DetachUnused(loop, uuid));
+  return DetachDead(uuid);
+}
+
+// The kernel does not tell the label of a device whose disk is dead. The number that this process
+// knows the volume's device by does, with the path.
+absl::Status FilePool::DetachDead(const std::string& uuid) {
+  const int index = LoopHint(uuid);
+  if (index < 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto identity, os::IdentifyLoop(index));
+  if (!identity || identity->label || UuidOfImagePath(identity->path) != uuid) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(os::BlockDevice block,
+                   os::InspectBlockDevice(fmt::format("/dev/loop{}", index)));
+  return DetachUnused(os::LoopDevice{.index = index, .block = std::move(block)}, uuid);
 }
 
 absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
@@ -181,22 +211,32 @@ absl::Status FilePool::BlankAgain(const VolumeId& id) {
   return BlankImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
 }
 
+std::string FilePool::LabelOf(const std::string& uuid) const { return LoopLabelOf(uuid, tag_); }
+
+absl::StatusOr<os::LoopsOfImage> FilePool::FindLoops(int image_fd, const std::string& uuid) {
+  const int hint = LoopHint(uuid);
+  ASSIGN_OR_RETURN(os::LoopsOfImage loops, os::FindLoops(image_fd, LabelOf(uuid), hint));
+  if (loops.own && loops.own->index != hint) RememberLoop(uuid, loops.own->index);
+  return loops;
+}
+
 absl::StatusOr<std::optional<os::LoopDevice>> FilePool::FindLoopOf(int image_fd,
                                                                    const std::string& uuid) {
-  int hint = -1;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = loop_hints_.find(uuid);
-    if (found != loop_hints_.end()) hint = found->second;
-  }
-  ASSIGN_OR_RETURN(std::optional<os::LoopDevice> loop, os::FindLoop(image_fd, hint));
-  if (loop && loop->index != hint) RememberLoop(uuid, loop->index);
-  return loop;
+  ASSIGN_OR_RETURN(os::LoopsOfImage loops, FindLoops(image_fd, uuid));
+  return std::move(loops.own);
 }
 
 absl::Status FilePool::DetachImage(int image_fd, const std::string& uuid) {
-  ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image_fd, uuid));
-  return loop ? DetachUnused(*loop, uuid) : absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto loops, FindLoops(image_fd, uuid));
+  RETURN_IF_ERROR(RequireNoOther(uuid, loops));
+  return loops.own ? DetachUnused(*loops.own, uuid) : absl::OkStatus();
+}
+
+absl::Status FilePool::RequireNoOtherDevice(int directory_fd, const std::string& uuid) {
+  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory_fd));
+  if (!image) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto loops, FindLoops(image->get(), uuid));
+  return RequireNoOther(uuid, loops);
 }
 
 absl::Status FilePool::DetachUnused(const os::LoopDevice& loop, const std::string& uuid) {
@@ -205,6 +245,12 @@ absl::Status FilePool::DetachUnused(const os::LoopDevice& loop, const std::strin
   const std::lock_guard lock(mutex_);
   loop_hints_.erase(uuid);
   return absl::OkStatus();
+}
+
+int FilePool::LoopHint(const std::string& uuid) {
+  const std::lock_guard lock(mutex_);
+  const auto found = loop_hints_.find(uuid);
+  return found == loop_hints_.end() ? -1 : found->second;
 }
 
 void FilePool::RememberLoop(const std::string& uuid, int index) {

@@ -39,6 +39,8 @@ absl::Status FilePool::Delete(const VolumeId& id) {
     // Whoever cannot find out whether it is in use does not delete it.
     ASSIGN_OR_RETURN(const auto attached, FindAttached(id));
     if (attached) RETURN_IF_ERROR(os::RequireUnused(*attached));
+    ASSIGN_OR_RETURN(const os::UniqueFd present, os::OpenDirectoryAt(pool.volumes, id.uuid));
+    RETURN_IF_ERROR(RequireNoOtherDevice(present.get(), id.uuid));
     record->volume.state = VolumeState::kDeleting;
     const absl::Status tombstone = records_.Write(pool.volumes, *record);
     if (!tombstone.ok()) {

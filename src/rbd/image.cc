@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kIdText = 64;
 constexpr std::size_t kFirstWatchers = 8;  // room for them to begin with
-constexpr std::size_t kUuidText = 36;
-constexpr std::size_t kChanceText = 8;
 constexpr std::size_t kFirstImages = 1024;  // room of a list to begin with
 
 // An image that is open, for as long as this lives.
@@ -105,19 +103,8 @@ absl::Status Missing(const std::string& name) {
 
 }  // namespace
 
-std::string ImagePrefix(const std::string& uuid) { return kImagePrefix + uuid + '-'; }
-
 std::string NewImageName(const std::string& uuid) {
-  return ImagePrefix(uuid) + RandomUuid().substr(0, kChanceText);
-}
-
-std::optional<std::string> UuidOfImage(const std::string& name) {
-  if (!name.starts_with(kImagePrefix)) return std::nullopt;
-  std::string uuid = name.substr(sizeof(kImagePrefix) - 1, kUuidText);
-  const bool ours = IsUuid(uuid) && name.starts_with(ImagePrefix(uuid)) &&
-                    name.size() == ImagePrefix(uuid).size() + kChanceText;
-  if (!ours) return std::nullopt;
-  return uuid;
+  return ImagePrefix(uuid) + RandomUuid().substr(0, kImageChanceSize);
 }
 
 absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/device_name.h"
 #include "rbd/ceph_pool.h"
 
 namespace holdfast::rbd {
@@ -25,14 +26,8 @@ struct ImageFacts {
 
 // A name for an image of the volume: the UUID, and a part by chance, so that no image has the name
 // of an earlier one. Whoever removes an image by name, however late, removes that one or none.
+// UuidOfImage finds the volume in it.
 [[nodiscard]] std::string NewImageName(const std::string& uuid);
-
-// What the names of all images of the volume, or of all volumes, begin with.
-[[nodiscard]] std::string ImagePrefix(const std::string& uuid);
-inline constexpr char kImagePrefix[] = "holdfast-";
-
-// The UUID in a name that NewImageName can have made.
-[[nodiscard]] std::optional<std::string> UuidOfImage(const std::string& name);
 
 // Thread-safe, as all of these. Errors as Cluster::Try. An image is opened read-only to be looked
 // at: opening it for writing would ask the exclusive lock of whoever has it.

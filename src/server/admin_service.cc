@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/admin_service.h"
 
+#include "fs/mounted_volumes.h"
+
 namespace holdfast::server {
 namespace {
 
@@ -68,8 +70,11 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext* context,
                                        admin::v1::ListVolumesResponse* response) {
   return calls_.Run(context, {"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::vector<Volume> volumes, pools_.List("", 0));
-    ASSIGN_OR_RETURN(const auto conditions, pools_.Conditions(volumes));
+    ASSIGN_OR_RETURN(auto conditions, pools_.Conditions(volumes));
+    ASSIGN_OR_RETURN(const auto problems, fs::FindProblems());
     for (std::size_t i = 0; i < volumes.size(); ++i) {
+      const auto problem = problems.find(volumes[i].id.uuid);
+      if (problem != problems.end()) conditions.at(i) = VolumeCondition{true, problem->second};
       ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volumes[i].id.pool));
       Describe(*pool, volumes[i], conditions.at(i), stages_, *response->add_volumes());
     }

@@ -29,9 +29,16 @@ struct Fixture : FilePoolFixture {
   // The loop device as the kernel has it.
   os::LoopDevice LoopOf(const VolumeId& id) const {
     const os::UniqueFd image(::open(ImageOf(id).c_str(), O_RDWR | O_CLOEXEC));
-    const auto loop = test::Value(os::FindLoop(image.get()));
+    const auto loop = test::Value(test::FindLoop(image.get()));
     REQUIRE(loop.has_value());
     return *loop;
+  }
+  // Which the pool gives its device of the volume.
+  std::string LabelOf(const VolumeId& id) {
+    REQUIRE_OK(pool->Attach(id));
+    std::string label = LoopOf(id).label;
+    REQUIRE_OK(pool->Detach(id));
+    return label;
   }
   os::UniqueFd OpenImage(const VolumeId& id) const {
     os::UniqueFd image(::open(ImageOf(id).c_str(), O_RDWR | O_CLOEXEC));
@@ -93,7 +100,8 @@ TEST_CASE_METHOD(Fixture, "only a thin volume's device takes discards") {
 // A process killed between attaching and switching discard off.
 TEST_CASE_METHOD(Fixture, "an attached thick volume that still takes discards stops doing so") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  REQUIRE_OK(os::AttachLoop(OpenImage(volume.id).get(), os::LoopOptions{}));
+  REQUIRE_OK(
+      os::AttachLoop(OpenImage(volume.id).get(), os::LoopOptions{.label = LabelOf(volume.id)}));
   REQUIRE(os::AcceptsDiscard(LoopOf(volume.id).index));
   REQUIRE_OK(pool->Attach(volume.id));
   CHECK_FALSE(os::AcceptsDiscard(LoopOf(volume.id).index));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "os/loop_identity.h"
 #include "os/mounter.h"
 #include "pool/image_file.h"
 #include "support/file_pool_fixture.h"

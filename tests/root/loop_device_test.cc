@@ -28,6 +28,7 @@ namespace holdfast::os {
 namespace {
 
 using test::AttachedLoop;
+using test::FindLoop;
 using test::ImageFile;
 using test::Losetup;
 using test::LosetupDetach;
@@ -147,27 +148,42 @@ TEST_CASE("images on every kind of host filesystem are found") {
   }
 }
 
-TEST_CASE("an image that is attached twice or in part is refused") {
+TEST_CASE("an image that is attached twice in one name is refused") {
   const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
-  SECTION("twice") {
-    const AttachedLoop first(image.fd());
-    const AttachedLoop second(image.fd());
-    const auto found = FindLoop(image.fd());
-    CHECK(found.status().code() == absl::StatusCode::kFailedPrecondition);
-    CHECK_THAT(MessageOf(found.status()),
-               Catch::Contains(first->block.path) && Catch::Contains(second->block.path));
+  const AttachedLoop first(image.fd(), {.label = "mine"});
+  const AttachedLoop second(image.fd(), {.label = "mine"});
+  const auto found = FindLoops(image.fd(), "mine");
+  CHECK(found.status().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK_THAT(MessageOf(found.status()),
+             Catch::Contains(first->block.path) && Catch::Contains(second->block.path));
+}
+
+TEST_CASE("a device of another label, or on a part of the image, is another's") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  const auto options = GENERATE(values<std::vector<std::string>>(
+      {{}, {"--offset=4096"}, {"--sizelimit=8192"}, {"--read-only"}}));
+  const LoopDevice foreign = Losetup(options, image);
+  for (const int hint : {-1, foreign.index}) {
+    const auto loops = FindLoops(image.fd(), "mine", hint);
+    REQUIRE(loops.ok());
+    CHECK_FALSE(loops->own.has_value());
+    CHECK(loops->other->index == foreign.index);
   }
-  SECTION("in part") {
-    const auto option = GENERATE(values<std::string>({"--offset=4096", "--sizelimit=8192"}));
-    const LoopDevice loop = Losetup({option}, image);
-    const auto found = FindLoop(image.fd());
-    const auto hinted = FindLoop(image.fd(), loop.index);
-    LosetupDetach(loop);
-    CHECK(found.status().code() == absl::StatusCode::kFailedPrecondition);
-    CHECK(hinted.status().code() == absl::StatusCode::kFailedPrecondition);
-    CHECK_THAT(MessageOf(found.status()), Catch::Contains(loop.block.path));
+  {
+    const AttachedLoop own(image.fd(), {.label = "mine"});
+    for (const int hint : {-1, foreign.index, own->index}) {
+      const auto loops = FindLoops(image.fd(), "mine", hint);
+      REQUIRE(loops.ok());
+      CHECK(loops->own->index == own->index);
+      CHECK(loops->other.has_value() == (hint != own->index));
+    }
+    const LoopDevice mistaken{.index = foreign.index, .block = foreign.block, .label = "mine"};
+    CHECK(DetachLoop(mistaken).ok());
+    CHECK(SysfsText(foreign.index, "loop/offset") != "");  // attached as before
   }
+  LosetupDetach(foreign);
 }
 
 TEST_CASE("a read-only attachment refuses writes and is found from a read-only descriptor") {

@@ -20,6 +20,7 @@ namespace holdfast::os {
 namespace {
 
 using test::AttachedLoop;
+using test::FindLoop;
 using test::ImageFile;
 using test::Losetup;
 using test::LosetupDetach;

@@ -215,7 +215,8 @@ TEST_CASE_METHOD(Mounted, "unpublishing needs only the mount table") {
   }
   SECTION("another volume id") {
     REQUIRE_OK(Publish(id, target()));
-    REQUIRE_OK(Publisher(*pools, stages).Unpublish("whatever", target()));
+    REQUIRE_OK(Publisher(*pools, stages, path_locks).Unpublish("whatever", target()));
+    CHECK(MountsAt(target()) == 1);
   }
   SECTION("the volume's record is damaged") {
     REQUIRE_OK(Publish(id, target()));

@@ -84,7 +84,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     const test::AttachedLoop foreign(image.get());
     CHECK(Found().empty());
     CHECK_FAILS(Settle(), kFailedPrecondition, "somebody else");
-    CHECK(test::Value(os::FindLoop(image.get()))->index == foreign->index);
+    CHECK(test::Value(test::FindLoop(image.get()))->index == foreign->index);
   }
   SECTION("attached by both") {
     REQUIRE_OK(pool->Attach(id));

@@ -45,18 +45,18 @@ TEST_CASE_METHOD(Fixture,
   REQUIRE(::mount(target().c_str(), (pods() + "/subpath").c_str(), nullptr, MS_BIND, nullptr) == 0);
   const VolumeStats before = test::Value(Measure(id, target()));
   CHECK(before.access_type == AccessType::kMount);
-  CHECK(before.filesystem.total > 24 * kMiB);
-  CHECK(before.filesystem.total < 32 * kMiB);
-  CHECK(before.filesystem.used + before.filesystem.available <= before.filesystem.total);
-  CHECK(before.filesystem.inodes_used + before.filesystem.inodes_available ==
-        before.filesystem.inodes_total);
+  CHECK(before.filesystem->total > 24 * kMiB);
+  CHECK(before.filesystem->total < 32 * kMiB);
+  CHECK(before.filesystem->used + before.filesystem->available <= before.filesystem->total);
+  CHECK(before.filesystem->inodes_used + before.filesystem->inodes_available ==
+        before.filesystem->inodes_total);
   CHECK_FALSE(before.condition.abnormal);
   WriteFile(target() + "/data", std::string(4 * kMiB, 'x'));
   for (const std::string& path : {staging(), target(), pods() + "/subpath"}) {
     CAPTURE(path);
     const VolumeStats after = test::Value(Measure(id, path));
-    CHECK(after.filesystem.total == before.filesystem.total);
-    CHECK(after.filesystem.inodes_used == before.filesystem.inodes_used + 1);
+    CHECK(after.filesystem->total == before.filesystem->total);
+    CHECK(after.filesystem->inodes_used == before.filesystem->inodes_used + 1);
   }
   UnmountPlainly(pods() + "/subpath");
   REQUIRE_OK(Unpublish(id, target()));

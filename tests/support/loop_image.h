@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,6 +84,13 @@ class AttachedLoop final {
  private:
   os::LoopDevice loop_;
 };
+
+// The loop device on the open file, whoever attached it: one without a label before one with.
+inline absl::StatusOr<std::optional<os::LoopDevice>> FindLoop(int image_fd, int hint = -1) {
+  const auto loops = os::FindLoops(image_fd, "", hint);
+  if (!loops.ok()) return loops.status();
+  return loops->own ? loops->own : loops->other;
+}
 
 // What /sys/block/loopN/`name` says; empty if there is no such thing.
 inline std::string SysfsText(int index, const std::string& name) {

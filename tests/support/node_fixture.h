@@ -63,15 +63,15 @@ class NodeFixture : public FilePoolFixture {
   }
   [[nodiscard]] absl::Status StageAt(const VolumeId& id, const std::string& path,
                                      const VolumeUse& use) const {
-    return node::Stager(*pools, stages).Stage(id.ToString(), path, use);
+    return node::Stager(*pools, stages, path_locks).Stage(id.ToString(), path, use);
   }
   [[nodiscard]] absl::Status Unstage(const VolumeId& id) const {
-    return node::Stager(*pools, stages).Unstage(id.ToString(), staging());
+    return node::Stager(*pools, stages, path_locks).Unstage(id.ToString(), staging());
   }
   [[nodiscard]] absl::Status Publish(const VolumeId& id, const std::string& path,
                                      const VolumeUse& use = MountUse(),
                                      bool read_only = false) const {
-    return node::Publisher(*pools, stages)
+    return node::Publisher(*pools, stages, path_locks)
         .Publish({.volume_id = id.ToString(),
                   .staging_path = staging(),
                   .target_path = path,
@@ -79,7 +79,7 @@ class NodeFixture : public FilePoolFixture {
                   .read_only = read_only});
   }
   [[nodiscard]] absl::Status Unpublish(const VolumeId& id, const std::string& path) const {
-    return node::Publisher(*pools, stages).Unpublish(id.ToString(), path);
+    return node::Publisher(*pools, stages, path_locks).Unpublish(id.ToString(), path);
   }
 
   // How many mounts are stacked at exactly this path.
@@ -116,6 +116,7 @@ class NodeFixture : public FilePoolFixture {
   }
 
   pool::StageStore stages;
+  mutable KeyLock path_locks;
 };
 
 }  // namespace holdfast::test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/stage_claims.h"
+
+#include <optional>
+
+#include "core/volume_id.h"
+
+namespace holdfast::node {
+namespace {
+
+bool IsPlacedAt(const pool::StageStore& stages, const std::string& volume_id,
+                const std::string& path) {
+  const auto record = stages.Find(volume_id);
+  return record.ok() && (record->staging_path == path || record->publications.contains(path));
+}
+
+std::string UuidOf(const std::string& volume_id) {
+  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
+  return id ? id->uuid : "";
+}
+
+Claims ReadClaims(const pool::StageStore& stages, const std::string& volume_id,
+                  const std::string& path) {
+  Claims claims{.own = IsPlacedAt(stages, volume_id, path), .others = {}};
+  const auto ids = stages.VolumeIds();
+  if (!ids.ok()) return claims;
+  for (const std::string& id : *ids) {
+    if (id != volume_id && IsPlacedAt(stages, id, path)) claims.others.push_back(UuidOf(id));
+  }
+  return claims;
+}
+
+}  // namespace
+
+Teardown TeardownOf(const std::string& volume_id, const std::string& path,
+                    const pool::StageStore& stages) {
+  return Teardown{.uuid = UuidOf(volume_id), .ask_records = [&stages, volume_id, path] {
+                    return ReadClaims(stages, volume_id, path);
+                  }};
+}
+
+}  // namespace holdfast::node

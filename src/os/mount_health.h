@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether mounted filesystems have stopped working, as far as the kernel says so without any I/O.
+#pragma once
+
+#include <string>
+
+#include "os/mount_table.h"
+
+namespace holdfast::os {
+
+// What is wrong with the filesystem of the mount; empty if nothing is known to be. Seen are: a
+// filesystem that turned read-only after an error although it was mounted read-write (ext, btrfs);
+// one that says that it was shut down (ext, since Linux 6.15); one whose root cannot be inspected
+// any more (xfs that was shut down). An ext filesystem that was shut down on an older kernel is not
+// seen: only writing to it would tell.
+[[nodiscard]] std::string ProblemOf(const MountEntry& mount);
+
+// The same for a filesystem that gave an error instead of an answer.
+[[nodiscard]] std::string DeadFilesystem();
+
+}  // namespace holdfast::os
