@@ -52,13 +52,13 @@ absl::Status RequireReaches(const csi::v1::CreateVolumeRequest& request, const p
 }
 
 absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
-                           const std::string& mkfs_options) {
+                           const std::string& mkfs_options, std::uint32_t sector_size) {
   const fs::Filesystem* const filesystem = fs::FindFilesystem(name);
   if (filesystem == nullptr) return InvalidArgument("filesystem '{}' is not supported", name);
   spec.filesystem = name;
   spec.minimum_bytes = filesystem->min_size();
   ASSIGN_OR_RETURN(spec.mkfs_options, filesystem->ParseMkfsOptions(mkfs_options));
-  return absl::OkStatus();
+  return filesystem->RequireSectors(spec.mkfs_options, sector_size);
 }
 
 }  // namespace
@@ -89,7 +89,8 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   if (use.access_type == AccessType::kMount) {
     const std::string& name =
         use.filesystem.empty() ? parsed.pool->info().default_filesystem : use.filesystem;
-    RETURN_IF_ERROR(SetFilesystem(spec, name, parameters.mkfs_options));
+    RETURN_IF_ERROR(
+        SetFilesystem(spec, name, parameters.mkfs_options, parsed.pool->info().sector_size));
   } else if (!parameters.mkfs_options.empty()) {
     return InvalidArgument("parameter 'mkfsOptions' makes no sense for a raw block volume");
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/link_commands.h"
 
+#include <algorithm>
+
 #include "core/version.h"
 #include "link/hub.h"
 
@@ -87,7 +89,7 @@ void NameVolumes(const pool::Pools& pools,
   for (pool::Pool* const pool : pools.all()) {
     if (pool->info().node.empty()) continue;
     for (std::string after;;) {
-      // From memory, as all pools of a node: it does not fail.
+      // From memory, as all pools of a node: it fails only while the pool is not there.
       const auto volumes = pool->List(after, link::kMaxVolumesInPart);
       if (!volumes.ok() || volumes->empty()) break;
       link::v1::Volumes part;
@@ -100,6 +102,12 @@ void NameVolumes(const pool::Pools& pools,
       after = volumes->back().id.uuid;
     }
   }
+}
+
+std::size_t CountListable(const pool::Pools& pools) {
+  return static_cast<std::size_t>(std::ranges::count_if(pools.all(), [](pool::Pool* const pool) {
+    return !pool->info().node.empty() && pool->List("", 1).ok();
+  }));
 }
 
 link::v1::Register DescribeNode(const std::string& driver_name, const std::string& node_id,

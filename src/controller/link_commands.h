@@ -22,6 +22,9 @@ namespace holdfast::controller {
 void NameVolumes(const pool::Pools& pools,
                  const std::function<bool(const link::v1::Volumes&)>& send);
 
+// How many of these pools are there to list their volumes.
+[[nodiscard]] std::size_t CountListable(const pool::Pools& pools);
+
 // What it says of itself when it connects.
 [[nodiscard]] link::v1::Register DescribeNode(const std::string& driver_name,
                                               const std::string& node_id, const pool::Pools& pools);

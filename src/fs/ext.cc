@@ -200,6 +200,11 @@ class ExtFilesystem final : public Filesystem {
     return ParseMkfsWords(Mkfs(), text, allowed_);
   }
 
+  absl::Status RequireSectors(const std::vector<std::string>& options,
+                              std::uint32_t sector_size) const override {
+    return RequireSizeOf(options, "-b", "", sector_size);
+  }
+
  private:
   [[nodiscard]] std::string Mkfs() const { return fmt::format("mkfs.{}", name_); }
 

@@ -2,6 +2,7 @@
 // One interface over the filesystems that Holdfast makes: ext3, ext4, xfs, btrfs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -87,6 +88,13 @@ class Filesystem {
   // name other files or devices, change the UUID, force, or that mkfs does not have.
   [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const = 0;
+
+  // INVALID_ARGUMENT if these options (from ParseMkfsOptions) ask for blocks or sectors smaller than
+  // the device's logical sectors: mkfs or the mount would fail every time.
+  [[nodiscard]] virtual absl::Status RequireSectors(const std::vector<std::string>&,
+                                                    std::uint32_t) const {
+    return absl::OkStatus();
+  }
 };
 
 // The filesystem called `name` ("ext4"), for ever; nullptr if it is not supported.

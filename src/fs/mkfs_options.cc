@@ -2,6 +2,7 @@
 #include "fs/mkfs_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 
@@ -103,6 +104,24 @@ absl::StatusOr<std::vector<std::string>> ParseMkfsWords(std::string_view program
     RETURN_IF_ERROR(CheckArgument(program, *option, arguments.back()));
   }
   return arguments;
+}
+
+absl::Status RequireSizeOf(const std::vector<std::string>& arguments, std::string_view option,
+                           std::string_view prefix, std::uint32_t least) {
+  const auto found = std::ranges::find(arguments, option);
+  if (found == arguments.end() || std::next(found) == arguments.end()) return absl::OkStatus();
+  std::string_view text = *std::next(found);
+  if (!text.starts_with(prefix)) return absl::OkStatus();
+  text.remove_prefix(prefix.size());
+  std::uint64_t size = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc()) return absl::OkStatus();
+  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (unit == "k") size *= 1024;
+  if ((!unit.empty() && unit != "k") || size >= least) return absl::OkStatus();
+  return InvalidArgument(
+      "mkfsOptions: '{} {}' is less than {} bytes, the logical sector of this pool's disk", option,
+      *std::next(found), least);
 }
 
 }  // namespace holdfast::fs

@@ -5,6 +5,7 @@
 // and devices, and new ones may come with any version of them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,11 @@ struct MkfsOption {
 // that belongs to no option.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ParseMkfsWords(
     std::string_view program, const std::string& text, const std::vector<MkfsOption>& allowed);
+
+// INVALID_ARGUMENT if `arguments` (from ParseMkfsWords) give `option` the size "PREFIXnumber", with
+// 'k' behind it perhaps, and that is less than `least` bytes.
+[[nodiscard]] absl::Status RequireSizeOf(const std::vector<std::string>& arguments,
+                                         std::string_view option, std::string_view prefix,
+                                         std::uint32_t least);
 
 }  // namespace holdfast::fs

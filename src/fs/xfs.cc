@@ -102,6 +102,12 @@ class XfsFilesystem final : public Filesystem {
       const std::string& text) const override {
     return ParseMkfsWords("mkfs.xfs", text, AllowedOptions());
   }
+
+  absl::Status RequireSectors(const std::vector<std::string>& options,
+                              std::uint32_t sector_size) const override {
+    RETURN_IF_ERROR(RequireSizeOf(options, "-b", "size=", sector_size));
+    return RequireSizeOf(options, "-s", "size=", sector_size);
+  }
 };
 
 }  // namespace

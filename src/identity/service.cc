@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "identity/service.h"
 
+#include <fmt/ranges.h>
+
+#include <vector>
+
 #include "core/version.h"
 #include "fs/filesystem.h"
 #include "os/process.h"
+#include "os/volume_rights.h"
 
 namespace holdfast::identity {
 namespace {
@@ -26,11 +31,17 @@ absl::Status RequirePrograms(const std::string& filesystem_name, const std::stri
 }  // namespace
 
 absl::Status Service::CheckHealth() const {
-  for (pool::Pool* const pool : pools_.all()) {
-    RETURN_IF_ERROR(WithCode(pool->CheckReady(), absl::StatusCode::kFailedPrecondition));
+  if (needs_.mounts) RETURN_IF_ERROR(os::RequireMountRights());
+  if (needs_.loops) RETURN_IF_ERROR(os::RequireLoopDriver());
+  const std::vector<pool::Pool*> pools = pools_.all();
+  std::vector<std::string> problems;
+  for (pool::Pool* const pool : pools) {
     RETURN_IF_ERROR(RequirePrograms(pool->info().default_filesystem, pool->info().name));
+    const absl::Status ready = pool->CheckReady();
+    if (!ready.ok()) problems.push_back(MessageOf(ready));
   }
-  return absl::OkStatus();
+  if (pools.empty() || problems.size() < pools.size()) return absl::OkStatus();
+  return FailedPrecondition("{}", fmt::join(problems, "; "));
 }
 
 grpc::Status Service::GetPluginInfo(grpc::ServerContext*, const csi::v1::GetPluginInfoRequest*,

@@ -10,11 +10,17 @@
 
 namespace holdfast::identity {
 
+// What the process must be able to do. A controller needs nothing.
+struct Needs {
+  bool mounts = false;
+  bool loops = false;  // loop devices
+};
+
 // Thread-safe. Answers at any time and waits for nothing: sidecars exit when it is slow.
 class Service final : public csi::v1::Identity::Service {
  public:
-  Service(std::string driver_name, const pool::Pools& pools, rpc::CallRunner& calls)
-      : driver_name_(std::move(driver_name)), pools_(pools), calls_(calls) {}
+  Service(std::string driver_name, const pool::Pools& pools, rpc::CallRunner& calls, Needs needs)
+      : driver_name_(std::move(driver_name)), pools_(pools), calls_(calls), needs_(needs) {}
 
   grpc::Status GetPluginInfo(grpc::ServerContext* context,
                              const csi::v1::GetPluginInfoRequest* request,
@@ -23,16 +29,20 @@ class Service final : public csi::v1::Identity::Service {
                                      const csi::v1::GetPluginCapabilitiesRequest* request,
                                      csi::v1::GetPluginCapabilitiesResponse* response) override;
   // ready=false while recovering (a sidecar waits for that; any error makes it exit);
-  // FAILED_PRECONDITION when a program or a pool's directory is missing.
+  // FAILED_PRECONDITION with the message of CheckHealth.
   grpc::Status Probe(grpc::ServerContext* context, const csi::v1::ProbeRequest* request,
                      csi::v1::ProbeResponse* response) override;
 
+  // FAILED_PRECONDITION when a right, a device or a program is missing, or every pool. One pool
+  // that is missing among others is no reason: its volumes are unavailable, the others are served.
+  [[nodiscard]] absl::Status CheckHealth() const;
+
  private:
-  absl::Status CheckHealth() const;
 
   const std::string driver_name_;
   const pool::Pools& pools_;
   rpc::CallRunner& calls_;
+  const Needs needs_;
 };
 
 }  // namespace holdfast::identity

@@ -99,6 +99,7 @@ struct NodeLink::Wire {
   std::unique_ptr<Stream> stream;
   std::mutex mutex;     // one writer at a time, and none after the end
   bool closed = false;  // guarded by mutex
+  std::size_t described_pools = 0;  // by Register
 };
 
 NodeLink::NodeLink(std::string controller, std::shared_ptr<grpc::ChannelCredentials> credentials,
@@ -145,6 +146,7 @@ grpc::Status NodeLink::Connect(bool& was_up) {
     if (ending_) wire->context.TryCancel();
     wire_ = wire;
   }
+  wire->described_pools = work_.count_pools();
   v1::FromNode hello;
   *hello.mutable_register_() = work_.describe();
   v1::ToNode challenge;
@@ -232,6 +234,11 @@ void NodeLink::PushPools(Wire& wire) {
                             [&] { return ending_ || wire_.get() != &wire; })) {
         return;
       }
+    }
+    if (work_.count_pools() != wire.described_pools) {
+      LogInfo("a pool is there that was not: connecting again to say which volumes it has");
+      wire.context.TryCancel();
+      return;
     }
     v1::FromNode message;
     *message.mutable_pools() = work_.measure();

@@ -24,6 +24,9 @@ struct NodeWork {
   std::function<void(const std::function<bool(const v1::Volumes&)>&)> name_volumes;
   std::function<v1::Pools()> measure;                       // the room in its pools now
   std::function<v1::Result(const v1::Command&)> carry_out;  // any number at once
+  // How many pools' volumes `describe` can name now. When it becomes another number, the stream
+  // ends and the next one says which volumes there are.
+  std::function<std::size_t()> count_pools;
 };
 
 // Thread-safe. Connects again, with growing and scattered pauses, whenever the stream breaks; a

@@ -3,19 +3,55 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 namespace holdfast::os {
 namespace {
 
 constexpr mode_t kFileMode = 0600;
+// A kill takes effect between pages: what fits into one is written whole or not at all.
+constexpr std::size_t kPage = 4096;
+
+// The error of what needs room: blocks, an inode, a quota's rest.
+absl::Status WriteError(int error_number, std::string_view what) {
+  const absl::Status status = OsError(error_number, what);
+  const bool full = error_number == ENOSPC || error_number == EDQUOT;
+  return full ? WithCode(status, absl::StatusCode::kResourceExhausted) : status;
+}
+
+// For messages.
+std::string PathBelow(int directory_fd, const std::string& name) {
+  std::error_code error;
+  const auto path =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", directory_fd), error);
+  return error ? name : (path / name).string();
+}
+
+absl::Status OtherFilesystem(int directory_fd, const std::string& name) {
+  return FailedPrecondition(
+      "'{}' is another filesystem than the directory above it (a mount point, or a subvolume of "
+      "btrfs): unmount it, or put a plain directory or file in its place",
+      PathBelow(directory_fd, name));
+}
+
+// open(2) of `name` that crosses no mount point; the result is invalid, with errno, on failure.
+UniqueFd OpenOnSameMount(int directory_fd, const std::string& name, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_NOFOLLOW | O_CLOEXEC);
+  how.resolve = RESOLVE_NO_XDEV;
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, directory_fd, name.c_str(), &how, sizeof(how))));
+}
 
 // Writes all of `content`; 0 or the errno value.
 int WriteAll(int fd, std::string_view content) {
@@ -41,9 +77,9 @@ UniqueFd MakeFile(int directory_fd, const std::string& name) {
 absl::Status WriteTemporary(int directory_fd, const std::string& name, std::string_view content,
                             bool durable) {
   const UniqueFd file = MakeFile(directory_fd, name);
-  if (!file.valid()) return OsError(errno, fmt::format("cannot create file '{}'", name));
+  if (!file.valid()) return WriteError(errno, fmt::format("cannot create file '{}'", name));
   if (const int error = WriteAll(file.get(), content); error != 0) {
-    return OsError(error, fmt::format("cannot write file '{}'", name));
+    return WriteError(error, fmt::format("cannot write file '{}'", name));
   }
   return durable ? Sync(file.get(), name) : absl::OkStatus();
 }
@@ -53,7 +89,7 @@ absl::Status Replace(int directory_fd, const std::string& name, std::string_view
   const std::string temporary = name + ".tmp";
   absl::Status status = WriteTemporary(directory_fd, temporary, content, durable);
   if (status.ok() && ::renameat(directory_fd, temporary.c_str(), directory_fd, name.c_str()) != 0) {
-    status = OsError(errno, fmt::format("cannot rename file '{}' to '{}'", temporary, name));
+    status = WriteError(errno, fmt::format("cannot rename file '{}' to '{}'", temporary, name));
   }
   if (!status.ok()) {
     ::unlinkat(directory_fd, temporary.c_str(), 0);
@@ -62,18 +98,22 @@ absl::Status Replace(int directory_fd, const std::string& name, std::string_view
   return durable ? Sync(directory_fd, fmt::format("directory of '{}'", name)) : absl::OkStatus();
 }
 
-// Longer than `content` if the file is: the rest becomes newlines.
-absl::Status Overwrite(int directory_fd, const std::string& name, std::string content) {
+// True if the file was overwritten; false, with nothing done, if it is longer than a page. The rest
+// of a file that is longer than `content` becomes newlines.
+absl::StatusOr<bool> Overwrite(int directory_fd, const std::string& name, std::string content) {
   const UniqueFd file(
       ::openat(directory_fd, name.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kFileMode));
-  if (!file.valid()) return OsError(errno, fmt::format("cannot open file '{}'", name));
+  if (!file.valid()) return WriteError(errno, fmt::format("cannot open file '{}'", name));
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0) {
     return OsError(errno, fmt::format("cannot stat file '{}'", name));
   }
-  content.resize(std::max(content.size(), static_cast<std::size_t>(facts.st_size)), '\n');
+  const auto size = static_cast<std::size_t>(facts.st_size);
+  if (size > kPage) return false;
+  content.resize(std::max(content.size(), size), '\n');
   const int error = WriteAll(file.get(), content);
-  return error == 0 ? absl::OkStatus() : OsError(error, fmt::format("cannot write '{}'", name));
+  if (error != 0) return WriteError(error, fmt::format("cannot write '{}'", name));
+  return true;
 }
 
 absl::Status Remove(int directory_fd, const std::string& name, int flags, std::string_view kind) {
@@ -83,29 +123,47 @@ absl::Status Remove(int directory_fd, const std::string& name, int flags, std::s
   return OsError(errno, fmt::format("cannot remove {} '{}'", kind, name));
 }
 
-absl::StatusOr<UniqueFd> OpenDirectoryWith(int directory_fd, const std::string& name, int flags) {
-  UniqueFd directory(
-      ::openat(directory_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
-  if (directory.valid()) return directory;
-  if (errno == ENOENT) return NotFound("there is no directory '{}'", name);
-  return OsError(errno, fmt::format("cannot open directory '{}'", name));
+absl::StatusOr<UniqueFd> Opened(UniqueFd opened, std::string_view kind, const std::string& name) {
+  if (opened.valid()) return opened;
+  if (errno == ENOENT) return NotFound("there is no {} '{}'", kind, name);
+  return OsError(errno, fmt::format("cannot open {} '{}'", kind, name));
+}
+
+absl::StatusOr<dev_t> DeviceOf(int fd) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) return OsError(errno, "cannot stat a directory");
+  return facts.st_dev;
 }
 
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path) {
-  return OpenDirectoryWith(AT_FDCWD, path, 0);
+  return Opened(UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), "directory",
+                path);
 }
 
 absl::StatusOr<UniqueFd> OpenDirectoryAt(int directory_fd, const std::string& name) {
-  return OpenDirectoryWith(directory_fd, name, O_NOFOLLOW);
+  UniqueFd directory = OpenOnSameMount(directory_fd, name, O_RDONLY | O_DIRECTORY);
+  if (!directory.valid() && errno == EXDEV) return OtherFilesystem(directory_fd, name);
+  if (!directory.valid()) return Opened(std::move(directory), "directory", name);
+  // A subvolume of btrfs is no mount point.
+  ASSIGN_OR_RETURN(const dev_t above, DeviceOf(directory_fd));
+  ASSIGN_OR_RETURN(const dev_t here, DeviceOf(directory.get()));
+  if (above != here) return OtherFilesystem(directory_fd, name);
+  return directory;
+}
+
+absl::StatusOr<UniqueFd> OpenFileAt(int directory_fd, const std::string& name, int flags) {
+  UniqueFd file = OpenOnSameMount(directory_fd, name, flags);
+  if (!file.valid() && errno == EXDEV) return OtherFilesystem(directory_fd, name);
+  return Opened(std::move(file), "file", name);
 }
 
 absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode) {
   const auto permissions = static_cast<mode_t>(mode);
   const bool made = ::mkdirat(directory_fd, name.c_str(), permissions) == 0;
   if (!made && errno != EEXIST) {
-    return OsError(errno, fmt::format("cannot make directory '{}'", name));
+    return WriteError(errno, fmt::format("cannot make directory '{}'", name));
   }
   ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectoryAt(directory_fd, name));
   // mkdirat takes the umask off the mode.
@@ -173,10 +231,13 @@ absl::Status WriteFileDurably(int directory_fd, const std::string& name, std::st
 }
 
 absl::Status ReplaceFile(int directory_fd, const std::string& name, std::string_view content) {
-  // A kill takes effect between pages: what fits into one is written whole or not at all. Nothing
-  // is made and removed for it, which is most of the cost of the other way.
-  constexpr std::size_t kPage = 4096;
-  if (content.size() <= kPage) return Overwrite(directory_fd, name, std::string(content));
+  // Overwriting makes and removes nothing, which is most of the cost of the other way; but a file
+  // that is longer than a page would be overwritten in several steps.
+  if (content.size() <= kPage) {
+    ASSIGN_OR_RETURN(const bool overwritten,
+                     Overwrite(directory_fd, name, std::string(content)));
+    if (overwritten) return absl::OkStatus();
+  }
   return Replace(directory_fd, name, content, /*durable=*/false);
 }
 
@@ -203,6 +264,19 @@ absl::StatusOr<UniqueFd> LockFileAt(int directory_fd, const std::string& name) {
                               name);
   }
   return OsError(errno, fmt::format("cannot lock file '{}'", name));
+}
+
+absl::StatusOr<UniqueFd> LockDirectory(int directory_fd, const std::string& name) {
+  if (::flock(directory_fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return FailedPrecondition("the directory is held by another process; stop that one first");
+    }
+    // NFS turns flock into a lock of bytes, which needs a file that is open for writing.
+    if (errno != EBADF && errno != EOPNOTSUPP && errno != ENOLCK) {
+      return OsError(errno, "cannot lock the directory");
+    }
+  }
+  return LockFileAt(directory_fd, name);
 }
 
 }  // namespace holdfast::os

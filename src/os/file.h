@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files and directories, relative to an open directory so that what was verified once cannot
-// be swapped under a name. All functions are thread-safe; all failures are INTERNAL unless said.
+// be swapped under a name. All functions are thread-safe; all failures are INTERNAL unless said, but
+// for lack of room (blocks, inodes, quota) where something is made or written: RESOURCE_EXHAUSTED.
 #pragma once
 
 #include <string>
@@ -16,11 +17,19 @@ namespace holdfast::os {
 // NOT_FOUND if there is none.
 [[nodiscard]] absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path);
 
-// Opens the directory `name` below `directory_fd`; `name` itself is no symbolic link.
-// NOT_FOUND if there is none.
+// Opens the directory `name` below `directory_fd`, on the same filesystem; `name` itself is no
+// symbolic link. NOT_FOUND if there is none. FAILED_PRECONDITION, naming the path, if it is a mount
+// point or (btrfs) a subvolume: nothing could be renamed between it and the directory above, and
+// whatever is below it comes and goes with that other filesystem.
 [[nodiscard]] absl::StatusOr<UniqueFd> OpenDirectoryAt(int directory_fd, const std::string& name);
 
-// Makes `name` below `directory_fd` with exactly `mode` unless it exists.
+// Opens the file `name` below `directory_fd`, which is no symbolic link, with open(2)'s `flags` (no
+// O_CREAT). NOT_FOUND and FAILED_PRECONDITION as OpenDirectoryAt.
+[[nodiscard]] absl::StatusOr<UniqueFd> OpenFileAt(int directory_fd, const std::string& name,
+                                                  int flags);
+
+// Makes `name` below `directory_fd` with exactly `mode` unless it exists. FAILED_PRECONDITION as
+// OpenDirectoryAt.
 [[nodiscard]] absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode);
 
 // True if there is something of that name, whatever it is. False also when that cannot be told.
@@ -41,7 +50,7 @@ namespace holdfast::os {
                                             std::string_view content);
 
 // The same without an fsync, for facts that a reboot makes void anyhow: after a killed process
-// `name` is either old or new, after a power cut anything. Newlines follow a content that is
+// `name` is either old or new, after a power cut anything. Newlines may follow a content that is
 // shorter than the one before.
 [[nodiscard]] absl::Status ReplaceFile(int directory_fd, const std::string& name,
                                        std::string_view content);
@@ -56,5 +65,12 @@ namespace holdfast::os {
 // Takes an exclusive flock without waiting and holds it as long as the descriptor lives.
 // FAILED_PRECONDITION when another process holds it. `name` is made if missing, mode 0600.
 [[nodiscard]] absl::StatusOr<UniqueFd> LockFileAt(int directory_fd, const std::string& name);
+
+// Takes an exclusive flock on the open directory itself, which no removal or replacement of a name
+// below it can get around, and then LockFileAt, by which processes of older versions notice this
+// one. The directory stays locked as long as `directory_fd` lives, the file as long as the result.
+// Where the filesystem has no locks on directories (NFS) the file is all there is.
+// FAILED_PRECONDITION when either is held: by another process, or by this one.
+[[nodiscard]] absl::StatusOr<UniqueFd> LockDirectory(int directory_fd, const std::string& name);
 
 }  // namespace holdfast::os

@@ -19,12 +19,25 @@ int AddFlag(int file_fd, int flag) {
   return ::ioctl(file_fd, FS_IOC_SETFLAGS, &flags) == 0 ? 0 : errno;
 }
 
+absl::StatusOr<bool> IsOnBtrfs(int file_fd) {
+  struct statfs facts {};
+  if (::fstatfs(file_fd, &facts) != 0) return OsError(errno, "statfs of a file");
+  return facts.f_type == BTRFS_SUPER_MAGIC;
+}
+
 }  // namespace
 
+absl::StatusOr<bool> IsCopiedOnWrite(int file_fd) {
+  ASSIGN_OR_RETURN(const bool on_btrfs, IsOnBtrfs(file_fd));
+  if (!on_btrfs) return false;
+  int flags = 0;
+  if (::ioctl(file_fd, FS_IOC_GETFLAGS, &flags) != 0) return OsError(errno, "read file flags");
+  return (flags & FS_NOCOW_FL) == 0;
+}
+
 absl::Status DisableCopyOnWrite(int file_fd) {
-  struct statfs facts {};
-  if (::fstatfs(file_fd, &facts) != 0) return OsError(errno, "statfs of a new file");
-  if (facts.f_type != BTRFS_SUPER_MAGIC) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool on_btrfs, IsOnBtrfs(file_fd));
+  if (!on_btrfs) return absl::OkStatus();
   const int error = AddFlag(file_fd, FS_NOCOW_FL);
   return error == 0 ? absl::OkStatus() : OsError(error, "set file flag NOCOW");
 }

@@ -11,6 +11,10 @@ namespace holdfast::os {
 // cannot be set.
 [[nodiscard]] absl::Status DisableCopyOnWrite(int file_fd);
 
+// True if an overwrite of the file goes to another place than what it replaces: on btrfs, unless the
+// file is NOCOW. False elsewhere. INTERNAL when it cannot be told.
+[[nodiscard]] absl::StatusOr<bool> IsCopiedOnWrite(int file_fd);
+
 // Whoever writes to the file, each write is on the disk before it returns (chattr +S). Does nothing
 // on a filesystem that has no such flag; ext4, xfs and btrfs have it. INTERNAL when the flag cannot
 // be set.

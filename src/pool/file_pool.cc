@@ -14,8 +14,28 @@
 namespace holdfast::pool {
 namespace {
 
-// Allocation of thin images changes as they are written; GetCapacity need not see every write.
-constexpr std::chrono::seconds kRecountInterval{30};
+// Counting what thin images have allocated takes some 10 us for each, so it is not to take more than
+// this part of the time where the room changes all the time.
+constexpr int kCountingShare = 100;
+
+// A directory, an image, a record and its temporary file.
+constexpr std::int64_t kInodesOfVolume = 4;
+
+// btrfs has no fixed number of inodes and reports none.
+bool LacksInodes(const os::FilesystemSpace& space) {
+  return space.inodes_total != 0 && space.inodes_available < kInodesOfVolume;
+}
+
+Room RoomOf(const os::FilesystemSpace& space) {
+  // Allocating also takes some blocks for the filesystem's own description of the image.
+  const Bytes slack = std::min(space.total / 1024 + 4 * kMiB, kGiB);
+  return {.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
+}
+
+// For the questions, which are answered with 0 where a promise is refused.
+Room PromisableRoom(const os::FilesystemSpace& space) {
+  return LacksInodes(space) ? Room{.total = space.total, .available = 0} : RoomOf(space);
+}
 
 // Eight hexadecimal digits that a pool keeps until the next boot, and that its copy in another
 // directory or on another filesystem has not.
@@ -32,10 +52,11 @@ absl::StatusOr<std::string> TagOf(const std::string& pool_id, int root_fd) {
 
 absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& config,
                                                          const std::string& node_id,
-                                                         int state_directory_fd) {
+                                                         int state_directory_fd, bool may_make) {
   ASSIGN_OR_RETURN(PoolDirectory directory, PoolDirectory::Open({.name = config.name,
                                                                  .path = config.location,
-                                                                 .accept_move = config.accept_move},
+                                                                 .accept_move = config.accept_move,
+                                                                 .may_make = may_make},
                                                                 state_directory_fd));
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes));
@@ -45,7 +66,9 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                 .kind = config.kind,
                 .location = config.location,
                 .node = node_id,
-                .default_filesystem = config.default_filesystem};
+                .default_filesystem = config.default_filesystem,
+                .topology = std::nullopt,
+                .sector_size = direct_io.sector_size};
   return std::unique_ptr<FilePool>(
       new FilePool(std::move(info), config.space, std::move(directory), direct_io, std::move(tag)));
 }
@@ -72,32 +95,50 @@ absl::StatusOr<std::vector<Volume>> FilePool::List(const std::string& after_uuid
 
 absl::StatusOr<PoolCapacity> FilePool::Measure(Provisioning provisioning) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
-  bool recount = false;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto now = std::chrono::steady_clock::now();
-    recount = now - counted_at_ > kRecountInterval;
-    if (recount) counted_at_ = now;
-  }
-  if (recount) ledger_.Recount(AllocationMeter(pool));
+  ASSIGN_OR_RETURN(const Room room, CountedRoom(pool));
   const Bytes largest = ledger_.LargestPromise(provisioning, room);
   return PoolCapacity{.available_bytes = largest,
                       .maximum_volume_bytes = largest,
                       .minimum_volume_bytes = kVolumeGranularity};
 }
 
+// Room that a thin volume has given back (trimmed) is owed to it again, so fresh room is compared
+// with fresh debts alone; with older ones, only as much room counts as there was then.
+absl::StatusOr<Room> FilePool::CountedRoom(const VerifiedPool& pool) {
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
+  Room room = PromisableRoom(space);
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    const bool changed = room.available != counted_room_;
+    if (!changed || start - counted_at_ < kCountingShare * count_took_) {
+      room.available = std::min(room.available, counted_room_);
+      return room;
+    }
+  }
+  ledger_.Recount(AllocationMeter(pool));
+  ASSIGN_OR_RETURN(const os::FilesystemSpace after, os::MeasureFilesystem(pool.root));
+  room.available = std::min(room.available, PromisableRoom(after).available);
+  const std::lock_guard lock(mutex_);
+  counted_at_ = std::chrono::steady_clock::now();
+  count_took_ = counted_at_ - start;
+  counted_room_ = room.available;
+  return room;
+}
+
 absl::StatusOr<PoolUsage> FilePool::Usage() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const Room room, MeasureRoom(pool));
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
+  const Room room = RoomOf(space);
+  const Room promisable = PromisableRoom(space);
   ledger_.Recount(AllocationMeter(pool));
   return PoolUsage{.total = room.total,
                    .free = room.available,
                    .reserve = ledger_.ReserveOf(room),
                    .thick_promised = ledger_.Promised(Provisioning::kThick),
                    .thin_promised = ledger_.Promised(Provisioning::kThin),
-                   .thick_available = ledger_.LargestPromise(Provisioning::kThick, room),
-                   .thin_available = ledger_.LargestPromise(Provisioning::kThin, room),
+                   .thick_available = ledger_.LargestPromise(Provisioning::kThick, promisable),
+                   .thin_available = ledger_.LargestPromise(Provisioning::kThin, promisable),
                    .volumes = records_.size()};
 }
 
@@ -127,6 +168,15 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
   if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
     return abnormal(fmt::format("{} of the thick volume are not allocated; staging it refills them",
                                 FormatBytes(volume.capacity_bytes - *allocated)));
+  }
+  if (volume.provisioning == Provisioning::kThick) {
+    const std::string why = WhyNotThick(image->get());
+    if (!why.empty()) {
+      return abnormal(fmt::format(
+          "the volume is not thick any more: {}, so an overwrite needs new space; 'Moving a pool' "
+          "in docs/operations.md tells how to repair it",
+          why));
+    }
   }
   return VolumeCondition{false, "storage is as promised"};
 }
@@ -178,9 +228,13 @@ absl::Status FilePool::RequireImageSize(int image_fd, const VolumeRecord& record
 
 absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
-  // Allocating also takes some blocks for the filesystem's own description of the image.
-  const Bytes slack = std::min(space.total / 1024 + 4 * kMiB, kGiB);
-  return Room{.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
+  if (LacksInodes(space)) {
+    return ResourceExhausted(
+        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove files beside "
+        "the pool, or move it to a filesystem with more",
+        info_.name, space.inodes_available, kInodesOfVolume);
+  }
+  return RoomOf(space);
 }
 
 // The meters must not outlive `pool`.

@@ -18,10 +18,14 @@ namespace holdfast::pool {
 
 class FilePool final : public Pool {
  public:
-  // Opens the pool, making it on first use (see PoolDirectory::Open for the errors).
+  // Opens the pool, making it on first use if it may (see PoolDirectory::Open for the errors).
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<FilePool>> Open(const PoolConfig& config,
                                                                       const std::string& node_id,
-                                                                      int state_directory_fd);
+                                                                      int state_directory_fd,
+                                                                      bool may_make = true);
+
+  // Detach for a volume of a pool that is not open, by the kernel's word alone. Errors as Detach.
+  [[nodiscard]] static absl::Status DetachAbsent(const VolumeId& id);
 
   [[nodiscard]] const PoolInfo& info() const override { return info_; }
   [[nodiscard]] absl::Status Recover() override;
@@ -76,7 +80,10 @@ class FilePool final : public Pool {
   static absl::Status RequireUnwantedFiles(const VerifiedPool& pool, const VolumeRecord& record);
   // FAILED_PRECONDITION if the image has another size than the record says.
   static absl::Status RequireImageSize(int image_fd, const VolumeRecord& record);
+  // RESOURCE_EXHAUSTED while the filesystem lacks the inodes of one more volume.
   absl::StatusOr<Room> MeasureRoom(const VerifiedPool& pool);
+  // The room, counted against allocations that are as old as it.
+  absl::StatusOr<Room> CountedRoom(const VerifiedPool& pool);
   Ledger::MeasureRoom RoomMeter(const VerifiedPool& pool);
   Ledger::MeasureAllocated AllocationMeter(const VerifiedPool& pool);
   Volume WithPool(Volume volume) const;
@@ -85,6 +92,7 @@ class FilePool final : public Pool {
   absl::StatusOr<Volume> CreateNew(const VerifiedPool& pool, const VolumeSpec& spec,
                                    const std::string& uuid, Bytes capacity);
   absl::Status FillNewVolume(const VerifiedPool& pool, VolumeRecord& record);
+  static absl::Status SyncNames(const VerifiedPool& pool, const std::string& uuid);
 
   // file_pool_delete.cc
   absl::Status FinishDeletion(const VerifiedPool& pool, const std::string& uuid);
@@ -131,7 +139,10 @@ class FilePool final : public Pool {
 
   std::mutex mutex_;
   std::map<std::string, int> loop_hints_;  // uuid -> loop index to look at first; guarded by mutex_
-  std::chrono::steady_clock::time_point counted_at_{};  // last Recount; guarded by mutex_
+  // The last Recount: when, how long it took, how much was free. Guarded by mutex_.
+  std::chrono::steady_clock::time_point counted_at_{};
+  std::chrono::steady_clock::duration count_took_{};
+  Bytes counted_room_ = 0;
 };
 
 }  // namespace holdfast::pool

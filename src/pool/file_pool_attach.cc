@@ -61,6 +61,8 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id, AccessMode)
     // The data is whole; only the promise of space is not, which Condition reports.
     if (!refilled.ok())
       LogWarning("volume {} is not thick: {}", id.ToString(), MessageOf(refilled));
+    const std::string why = WhyNotThick(image.get());
+    if (!why.empty()) LogWarning("volume {} is not thick: {}", id.ToString(), why);
   }
   ASSIGN_OR_RETURN(const os::LoopsOfImage loops, FindLoops(image.get(), id.uuid));
   RETURN_IF_ERROR(RequireNoOther(id.uuid, loops));
@@ -148,6 +150,22 @@ absl::Status FilePool::DetachOwnDeviceOf(int directory_fd, const std::string& uu
   ASSIGN_OR_RETURN(const auto loops, os::FindLoops(image->get(), LabelOf(uuid)));
   RETURN_IF_ERROR(RequireNoOther(uuid, loops));
   return loops.own ? DetachUnused(*loops.own, uuid) : absl::OkStatus();
+}
+
+absl::Status FilePool::DetachAbsent(const VolumeId& id) {
+  // The pool's tag needs its directory. A copy of the pool may be served on this host as well, so
+  // only the one device that has the volume's label, whatever the tag, is taken for it.
+  const std::vector<os::LoopLabel> loops = os::LoopLabels(LoopLabelOf(id.uuid, ""));
+  if (loops.empty()) return absl::OkStatus();
+  if (loops.size() > 1) {
+    return FailedPrecondition("{} loop devices are labelled as volume {}'s", loops.size(), id.uuid);
+  }
+  const int index = loops.front().index;
+  ASSIGN_OR_RETURN(os::BlockDevice block,
+                   os::InspectBlockDevice(fmt::format("/dev/loop{}", index)));
+  RETURN_IF_ERROR(os::RequireUnused(block));
+  return os::DetachLoop(
+      {.index = index, .block = std::move(block), .label = loops.front().label});
 }
 
 // By the labels alone: teardown must not depend on the pool's disk being where it was.

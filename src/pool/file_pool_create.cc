@@ -20,6 +20,8 @@ absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
     const VolumeState state = existing->volume.state;
     if (state != VolumeState::kAllocating && state != VolumeState::kDeleting) {
       RETURN_IF_ERROR(RequireSame(existing->volume, spec));
+      // An earlier process may have been killed before its own syncs.
+      if (state == VolumeState::kReady) RETURN_IF_ERROR(SyncNames(pool, uuid));
       return WithPool(existing->volume);
     }
     RETURN_IF_ERROR(RequireUnwantedFiles(pool, *existing));
@@ -65,6 +67,13 @@ absl::Status FilePool::FillNewVolume(const VerifiedPool& pool, VolumeRecord& rec
   record.volume.state = VolumeState::kReady;
   RETURN_IF_ERROR(records_.Write(pool.volumes, record));
   // ... and this one the name of the volume directory, before the CO is told.
+  return os::Sync(pool.volumes, "volumes directory");
+}
+
+// Makes the names of record, image and volume directory durable.
+absl::Status FilePool::SyncNames(const VerifiedPool& pool, const std::string& uuid) {
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, uuid));
+  RETURN_IF_ERROR(os::Sync(directory.get(), "volume directory"));
   return os::Sync(pool.volumes, "volumes directory");
 }
 

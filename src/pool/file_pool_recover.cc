@@ -18,8 +18,6 @@ absl::Status FilePool::Recover() {
     const absl::Status counted = CountVolume(pool, uuid);
     if (!counted.ok()) LogError("recovery: {}", MessageOf(counted));
   }
-  const std::lock_guard lock(mutex_);
-  counted_at_ = std::chrono::steady_clock::now();
   return absl::OkStatus();
 }
 

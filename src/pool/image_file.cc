@@ -8,6 +8,7 @@
 
 #include "os/file.h"
 #include "os/file_flags.h"
+#include "os/shared_extents.h"
 #include "pool/image_evidence.h"
 
 namespace holdfast::pool {
@@ -65,12 +66,12 @@ absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) 
 }
 
 absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd) {
-  const int fd = ::openat(directory_fd, kImageName, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) {
+  auto opened = os::OpenFileAt(directory_fd, kImageName, O_RDWR);
+  if (absl::IsNotFound(opened.status())) {
     return NotFound("the image is missing; restore it from a backup");
   }
-  if (fd < 0) return OsError(errno, "open image");
-  os::UniqueFd image(fd);
+  RETURN_IF_ERROR(opened.status());
+  os::UniqueFd image = *std::move(opened);
   ASSIGN_OR_RETURN(const struct stat facts, StatOf(image.get()));
   if (!S_ISREG(facts.st_mode)) return Internal("image is not a regular file");
   return image;
@@ -83,8 +84,7 @@ absl::StatusOr<std::optional<os::UniqueFd>> LookAtImage(int directory_fd) {
     return OsError(errno, "stat image");
   }
   if (!S_ISREG(facts.st_mode)) return std::nullopt;
-  os::UniqueFd image(::openat(directory_fd, kImageName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!image.valid()) return OsError(errno, "open image");
+  ASSIGN_OR_RETURN(os::UniqueFd image, os::OpenFileAt(directory_fd, kImageName, O_RDONLY));
   return image;
 }
 
@@ -121,6 +121,17 @@ absl::Status RefillHoles(int image_fd, Bytes size) {
   ASSIGN_OR_RETURN(const Bytes allocated, ImageAllocated(image_fd));
   if (allocated >= size) return absl::OkStatus();
   return Fallocate(image_fd, 0, size, "refill the holes of the image");
+}
+
+std::string WhyNotThick(int image_fd) {
+  // What cannot be found out is no reason to call a volume abnormal.
+  if (os::IsCopiedOnWrite(image_fd).value_or(false)) {
+    return "its image lost the attribute NOCOW (chattr +C), as copies do";
+  }
+  if (os::SharesExtents(image_fd, kExtentsLookedAt).value_or(false)) {
+    return "its image shares blocks with another file (a reflink copy or a snapshot)";
+  }
+  return "";
 }
 
 absl::Status BlankImage(int image_fd, Bytes size, Provisioning provisioning) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The image file that holds a volume's bytes: allocation, growth, blanking. Failing for lack of
 // room is RESOURCE_EXHAUSTED, a size that the host filesystem cannot hold OUT_OF_RANGE, all else
-// INTERNAL.
+// INTERNAL; an image that is a mount point of another filesystem is FAILED_PRECONDITION.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/volume.h"
 #include "os/unique_fd.h"
@@ -40,6 +41,13 @@ inline constexpr char kImageName[] = "image";
 
 // Allocates the holes of a thick image again (its data stays). Cheap when there are none.
 [[nodiscard]] absl::Status RefillHoles(int image_fd, Bytes size);
+
+// Why an overwrite of a thick image may need new space, in words for people; empty if it needs none
+// as far as was looked: where the host filesystem copies on write, whether the image is exempt from
+// that (btrfs: NOCOW), and whether another file shares its blocks (xfs, btrfs: a reflink copy or a
+// snapshot). Looks at the first kExtentsLookedAt extents alone, so that the cost is bounded.
+inline constexpr std::size_t kExtentsLookedAt = 1024;
+[[nodiscard]] std::string WhyNotThick(int image_fd);
 
 // Makes every byte zero again, keeping size and, for thick volumes, allocation; durable.
 // FAILED_PRECONDITION, with nothing changed, if MarkFormatted has noted that it was formatted.

@@ -2,6 +2,7 @@
 // A pool: storage that volumes are made of. One interface for every kind of backend.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +17,8 @@
 namespace holdfast::pool {
 
 struct PoolInfo {
-  std::string id;  // of the storage, for ever: another one means other volumes
+  // Of the storage, permanently: another one means other volumes. Empty: not known yet.
+  std::string id;
   std::string name;
   std::string kind;                // "file", "rbd"
   std::string location;            // directory or Ceph pool, for people
@@ -24,6 +26,7 @@ struct PoolInfo {
   std::string default_filesystem;  // when a request names none
   // Without `node`: the segment of the nodes that reach the bytes; none: every node does.
   std::optional<TopologySegment> topology = std::nullopt;
+  std::uint32_t sector_size = 0;  // logical sector of new volumes' devices; 0: not known
 };
 
 // The state of a pool for people and metrics.
@@ -44,8 +47,8 @@ struct PoolUsage {
 //   NOT_FOUND            the pool owns no such volume (calls that take a VolumeId)
 //   FAILED_PRECONDITION  the pool is not the one it should be (disk not mounted, wrong disk)
 //   INTERNAL             a system call failed, or a record is damaged; nothing was guessed
-//   UNAVAILABLE          what carries the pool does not answer; a repetition finds out what was
-//                        done (pools that are reached over a network)
+//   UNAVAILABLE          what carries the pool is not there or does not answer; a repetition finds
+//                        out what was done
 //   ABORTED              another process changes the volume (the same pools)
 class Pool {
  public:
@@ -70,7 +73,7 @@ class Pool {
   // asked without secrets is asked as the last user who reached the pool.
   [[nodiscard]] virtual absl::StatusOr<Pool*> As(const Secrets&) { return this; }
 
-  // OK when the pool can serve. FAILED_PRECONDITION says what is missing.
+  // OK when the pool can serve. Any error says what is missing.
   [[nodiscard]] virtual absl::Status CheckReady() = 0;
 
   // The id that a volume of this CO name has or would have.

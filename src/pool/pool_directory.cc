@@ -30,7 +30,8 @@ absl::StatusOr<std::string> KnownPoolId(int known_pools_fd, const std::string& n
 }
 
 // A directory without a marker may become a pool only if nothing else lives there.
-absl::Status RequireUsable(int root_fd, const std::string& path, const std::string& known_id) {
+absl::Status RequireUsable(int root_fd, const std::string& path, const std::string& known_id,
+                           bool may_make) {
   const auto marker = ReadPoolMarker(root_fd);
   if (!absl::IsNotFound(marker.status())) {
     return Annotate(marker.status(), fmt::format("'{}/{}'", path, kPoolMarkerName));
@@ -41,11 +42,30 @@ absl::Status RequireUsable(int root_fd, const std::string& path, const std::stri
         path, known_id);
   }
   ASSIGN_OR_RETURN(const std::string foreign, FindForeignName(root_fd));
+  if (foreign.empty() && !may_make) {
+    return FailedPrecondition(
+        "directory '{}' is empty, and a new pool is made only when Holdfast starts: mount the "
+        "pool's disk there if it has one, then start Holdfast again",
+        path);
+  }
   if (foreign.empty()) return absl::OkStatus();
   return FailedPrecondition(
       "directory '{}' has no pool marker and is not empty ('{}'): a new pool needs an empty "
       "directory, an old one its disk mounted there",
       path, foreign);
+}
+
+absl::Status RequireNotState(int root_fd, int state_directory_fd, const PoolDirectory::Options& pool) {
+  struct stat root {};
+  struct stat state {};
+  if (::fstat(root_fd, &root) != 0 || ::fstat(state_directory_fd, &state) != 0) {
+    return OsError(errno, fmt::format("cannot stat directory '{}'", pool.path));
+  }
+  if (root.st_dev != state.st_dev || root.st_ino != state.st_ino) return absl::OkStatus();
+  return InvalidArgument(
+      "'{}' is the state directory and the directory of pool '{}': give each a directory of its "
+      "own (--state-dir, --pool)",
+      pool.path, pool.name);
 }
 
 // The caller holds the lock and has seen that the directory is usable.
@@ -67,7 +87,7 @@ absl::Status RequireSame(int directory_fd, const std::string& name, int held) {
     return OsError(errno, fmt::format("cannot stat '{}'", name));
   }
   if (seen.st_dev == known.st_dev && seen.st_ino == known.st_ino) return absl::OkStatus();
-  return FailedPrecondition("something else is at '{}'", name);
+  return FailedPrecondition("something else is at '{}'; if it is mounted there, unmount it", name);
 }
 
 absl::Status RequireMarker(int root_fd, const std::string& text) {
@@ -86,8 +106,16 @@ absl::Status WrongFilesystem(const std::string& path, const PoolMarker& marker,
 
 }  // namespace
 
+absl::StatusOr<std::string> PoolDirectory::KnownId(const std::string& name,
+                                                   int state_directory_fd) {
+  const auto known_pools = os::OpenDirectoryAt(state_directory_fd, kKnownPools);
+  if (absl::IsNotFound(known_pools.status())) return std::string();
+  RETURN_IF_ERROR(known_pools.status());
+  return KnownPoolId(known_pools->get(), name);
+}
+
 absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int state_directory_fd) {
-  const auto& [name, path, accept_move] = options;
+  const auto& [name, path, accept_move, may_make] = options;
   RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPools, kPrivate));
   ASSIGN_OR_RETURN(const os::UniqueFd known_pools,
                    os::OpenDirectoryAt(state_directory_fd, kKnownPools));
@@ -98,8 +126,12 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
                               MessageOf(opened.status()));
   }
   os::UniqueFd root = *std::move(opened);
-  RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id));
-  auto lock = os::LockFileAt(root.get(), kPoolLockName);
+  RETURN_IF_ERROR(RequireNotState(root.get(), state_directory_fd, options));
+  RETURN_IF_ERROR(RequireUsable(root.get(), path, known_id, may_make));
+  auto lock = os::LockDirectory(root.get(), kPoolLockName);
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return Aborted("pool directory '{}' is served already ({})", path, MessageOf(lock.status()));
+  }
   RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("pool directory '{}'", path)));
   ASSIGN_OR_RETURN(PoolMarker marker, ReadOrWriteMarker(root.get(), path));
   if (!known_id.empty() && known_id != marker.pool_id) {

@@ -136,8 +136,10 @@ absl::Status StageStore::Write(const StageRecord& record) const {
   if (!id) return Internal("'{}' is not a volume id", record.volume_id);
   json object = ToJson(record);
   object["boot_id"] = boot_id_;
-  return os::ReplaceFile(directory_.get(), FileName(*id),
-                         EncodeChecked(std::move(object), kSchemaVersion));
+  // A full state directory says nothing of the pool's room.
+  return WithCode(os::ReplaceFile(directory_.get(), FileName(*id),
+                                  EncodeChecked(std::move(object), kSchemaVersion)),
+                  absl::StatusCode::kInternal);
 }
 
 absl::Status StageStore::Remove(const std::string& volume_id) const {

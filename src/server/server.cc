@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -27,7 +28,9 @@
 #include "os/file_limit.h"
 #include "os/loop_device.h"
 #include "os/startup_pages.h"
+#include "pool/awaited_pool.h"
 #include "pool/file_pool.h"
+#include "pool/pool_directory.h"
 #include "rbd/rbd_pool.h"
 #include "server/acceptor.h"
 #include "server/admin_service.h"
@@ -80,9 +83,15 @@ struct Parts {
   Reconciler reconciler{pools, stages, volume_locks};
 };
 
+identity::Needs NeedsOf(const Config& config) {
+  const bool is_node = config.role != Role::kController;
+  const auto is_file = [](const PoolConfig& pool) { return pool.kind == "file"; };
+  return {.mounts = is_node, .loops = is_node && std::ranges::any_of(config.pools, is_file)};
+}
+
 struct Services {
   Services(const Config& config, Parts& parts)
-      : identity(config.driver_name, parts.pools, parts.calls),
+      : identity(config.driver_name, parts.pools, parts.calls, NeedsOf(config)),
         controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.stages,
                     parts.volume_locks, parts.calls}),
         node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.stages,
@@ -120,11 +129,41 @@ absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
   return os::OpenDirectory(path);
 }
 
-absl::StatusOr<std::unique_ptr<pool::Pool>> OpenPool(
-    const PoolConfig& pool, const rbd::Process& process,
-    const std::shared_ptr<rbd::Clusters>& clusters) {
-  if (pool.kind == "rbd") return rbd::RbdPool::Open(pool, process, clusters);
-  return pool::FilePool::Open(pool, process.node_id, process.state_directory_fd);
+// The pool, as soon as its disk is there. Nothing of the disk is touched here.
+absl::StatusOr<std::unique_ptr<pool::AwaitedPool>> AwaitFilePool(const PoolConfig& config,
+                                                                 const rbd::Process& process) {
+  ASSIGN_OR_RETURN(os::UniqueFd own, os::OpenDirectoryAt(process.state_directory_fd, "."));
+  const auto state = std::make_shared<os::UniqueFd>(std::move(own));
+  pool::PoolInfo known{
+      .id = pool::PoolDirectory::KnownId(config.name, state->get()).value_or(std::string()),
+      .name = config.name,
+      .kind = config.kind,
+      .location = config.location,
+      .node = process.node_id,
+      .default_filesystem = config.default_filesystem};
+  const std::string node = process.node_id;
+  return std::make_unique<pool::AwaitedPool>(
+      std::move(known),
+      pool::AwaitedPool::Source{
+          .open = [config, node, state](bool first) -> absl::StatusOr<std::unique_ptr<pool::Pool>> {
+            return pool::FilePool::Open(config, node, state->get(), /*may_make=*/first);
+          },
+          .detach = pool::FilePool::DetachAbsent});
+}
+
+// A pool that is not there does not keep the others from their pods. Only where no pool can be
+// served, and none ever was, there is nothing to wait for: a new pool is made by a start alone.
+absl::Status WaitForPools(const std::vector<pool::AwaitedPool*>& awaited, std::size_t pools) {
+  absl::Status missing;
+  std::size_t never_seen = 0;
+  for (pool::AwaitedPool* const pool : awaited) {
+    const absl::Status opened = pool->WaitUntilOpened();
+    if (!opened.ok() && !absl::IsNotFound(opened)) return opened;
+    if (!opened.ok()) ++never_seen;
+    missing.Update(opened);
+  }
+  if (never_seen == 0 || never_seen < pools) return absl::OkStatus();
+  return WithCode(missing, absl::StatusCode::kFailedPrecondition);
 }
 
 absl::Status OpenPools(const Config& config, int state_directory_fd, Parts& parts) {
@@ -135,15 +174,22 @@ absl::Status OpenPools(const Config& config, int state_directory_fd, Parts& part
                              .state_directory_fd = state_directory_fd,
                              .stages = parts.stages};
   const auto clusters = std::make_shared<rbd::Clusters>();
+  std::vector<pool::AwaitedPool*> awaited;
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
                              pool.default_filesystem);
     }
-    ASSIGN_OR_RETURN(auto opened, OpenPool(pool, process, clusters));
-    RETURN_IF_ERROR(parts.pools.Add(std::move(opened)));
+    if (pool.kind == "rbd") {
+      ASSIGN_OR_RETURN(auto opened, rbd::RbdPool::Open(pool, process, clusters));
+      RETURN_IF_ERROR(parts.pools.Add(std::move(opened)));
+      continue;
+    }
+    ASSIGN_OR_RETURN(auto file_pool, AwaitFilePool(pool, process));
+    awaited.push_back(file_pool.get());
+    RETURN_IF_ERROR(parts.pools.Add(std::move(file_pool)));
   }
-  return absl::OkStatus();
+  return WaitForPools(awaited, config.pools.size());
 }
 
 absl::Status RecoverPools(const pool::Pools& pools) {
@@ -203,6 +249,7 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts
               [&](const link::v1::Command& command) {
                 return controller::CarryOut(service, command);
               },
+          .count_pools = [&] { return controller::CountListable(parts.pools); },
       });
 }
 
@@ -223,7 +270,7 @@ absl::Status Serve(const Config& config) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   ::umask(0077);
   ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
-  const auto lock = os::LockFileAt(state.get(), "lock");
+  const auto lock = os::LockDirectory(state.get(), "lock");
   RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("state directory '{}'", config.state_dir)));
   ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
   RETURN_IF_ERROR(PrepareSocket(socket_path));
@@ -257,7 +304,12 @@ absl::Status Serve(const Config& config) {
   if (!config.link_controller.empty()) {
     node_link = DialController(config, parts, services.controller);
   }
-  LogInfo("ready");
+  const absl::Status able = services.identity.CheckHealth();
+  if (able.ok()) {
+    LogInfo("ready");
+  } else {
+    LogError("not ready: {}", MessageOf(able));
+  }
   std::unique_ptr<KubeletRegistration> registration;
   if (!config.kubelet_registration_dir.empty()) {
     ASSIGN_OR_RETURN(registration,

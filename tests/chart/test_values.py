@@ -4,6 +4,7 @@
 import json
 import re
 
+import pytest
 import yaml
 
 import value_sets
@@ -24,13 +25,27 @@ def test_pools_are_flags_and_directories_of_the_host():
     pools = [flag for flag in rendered.flags("node") if flag.startswith("--pool=")]
     assert pools == ["--pool=fast=file:/mnt/nvme,fs=xfs,reserve=10Gi",
                      "--pool=bulk=file:/mnt/disk,overcommit=1.5,watermark=80%"]
-    assert volumes(rendered, "node")["pool-fast"]["hostPath"] == {
-        "path": "/mnt/nvme", "type": "Directory"}
-    assert mounts(rendered, "node", "holdfast")["pool-bulk"]["mountPath"] == "/mnt/disk"
+    # The directory above both: a node without one of the disks serves the other.
+    assert {name: volume["hostPath"] for name, volume in volumes(rendered, "node").items()
+            if name.startswith("pool-")} == {
+        "pool-fast": {"path": "/mnt", "type": "DirectoryOrCreate"}}
+    assert mounts(rendered, "node", "holdfast")["pool-fast"] == {
+        "name": "pool-fast", "mountPath": "/mnt", "mountPropagation": "HostToContainer"}
+
+
+@pytest.mark.parametrize("path", ["/data", "/var/lib/disk", "/etc/disk",
+                                  "/var/lib/holdfast/disk", "/dev/disk"])
+def test_a_directory_above_that_is_not_for_a_pod_is_not_mounted(path):
+    rendered = render(text=f"pools: [{{name: default, path: {path}}}]")
+    assert volumes(rendered, "node")["pool-default"]["hostPath"] == {
+        "path": path, "type": "Directory"}
+    assert mounts(rendered, "node", "holdfast")["pool-default"]["mountPath"] == path
 
 
 def test_the_default_pool_is_made():
-    assert volumes(render(), "node")["pool-default"]["hostPath"]["type"] == "DirectoryOrCreate"
+    rendered = render()
+    assert volumes(rendered, "node")["pool-default"]["hostPath"] == {
+        "path": "/var/lib/holdfast/pools/default", "type": "DirectoryOrCreate"}
 
 
 def pools(rendered, component):
@@ -181,7 +196,7 @@ def test_provisioning_moves_to_the_nodes():
     assert central.containers("controller") == ["holdfast", "provisioner", "resizer"]
     assert "--role=node" in central.flags("node")
     assert spread.containers("controller") == ["holdfast", "resizer"]
-    assert spread.containers("node") == ["holdfast", "registrar", "liveness-probe", "provisioner"]
+    assert spread.containers("node") == ["holdfast", "registrar", "provisioner"]
     assert "--role=all" in spread.flags("node")
     assert "--node-deployment" in spread.flags("node", "provisioner")
     assert "--node-deployment" not in central.flags("controller", "provisioner")
@@ -193,8 +208,15 @@ def test_without_sidecars_the_driver_registers_itself_and_answers_for_its_health
     alone = render("node.sidecars=false")
     assert alone.containers("node") == ["holdfast"]
     assert "--kubelet-registration-dir=/var/lib/kubelet/plugins_registry" in alone.flags("node")
-    assert "--health-address=:9808" in alone.flags("node")
-    assert not [flag for flag in render().flags("node") if flag.startswith(("--kubelet", "--heal"))]
+    beside = render()
+    assert beside.containers("node") == ["holdfast", "registrar"]
+    assert not [flag for flag in beside.flags("node") if flag.startswith("--kubelet")]
+    # A driver that waits for a disk is alive, as far as kubelet is to know.
+    for rendered in (alone, beside):
+        assert "--health-address=:9808" in rendered.flags("node")
+        driver = rendered.container("node", "holdfast")
+        assert driver["livenessProbe"]["httpGet"]["path"] == "/healthz"
+        assert driver["readinessProbe"]["httpGet"]["path"] == "/readyz"
 
 
 def test_the_node_shows_a_token_that_the_controller_asks_for():

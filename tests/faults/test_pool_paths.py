@@ -21,7 +21,7 @@ SECONDS = 60
 def start_second(directory, pool, prefix=()):
     """Another driver with places of its own, but for the pool; returns (exit code, log)."""
     work = directory / "second"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     server = serve.Server(driver_fixtures.binary(), work, [f"default=file:{pool}"], "second")
     ended = subprocess.run([*prefix, *server.command], check=False, timeout=SECONDS,
                            capture_output=True, text=True)

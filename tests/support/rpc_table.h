@@ -55,7 +55,7 @@ struct Services {
   pool::StageStore stages = Value(pool::StageStore::Open(state.fd()));
   KeyLock volume_locks;
   rpc::CallRunner calls;
-  identity::Service identity{kDriver, pools, calls};
+  identity::Service identity{kDriver, pools, calls, {}};
   controller::Service controller{{kDriver, kNode, false, pools, stages, volume_locks, calls}};
   node::Service node{{kDriver, kNode, 0, pools, stages, volume_locks, calls}};
 };

@@ -122,7 +122,7 @@ TEST_CASE("while recovering only what says who and how is answered") {
   CHECK(controller.ListVolumes(nullptr, &list, &volumes).error_code() == grpc::UNAVAILABLE);
   csi::v1::NodeGetInfoResponse info;
   CHECK(node.NodeGetInfo(nullptr, nullptr, &info).ok());
-  identity::Service identity(Services::kDriver, services.pools, recovering);
+  identity::Service identity(Services::kDriver, services.pools, recovering, {});
   csi::v1::ProbeResponse probe;
   REQUIRE(identity.Probe(nullptr, nullptr, &probe).ok());
   CHECK_FALSE(probe.ready().value());

@@ -10,6 +10,38 @@ network would reach another one. */}}
 {{- with include "holdfast.node.probed" (index . 0) }}, host: {{ . }}{{ end }}}
 {{- end }}
 
+{{/* The directories of the host that carry pools of files, as JSON: name, path and type of each hostPath.
+A missing directory of type Directory keeps the whole pod from starting, and with it all other pools; so
+the directory above is mounted where a pool's own may be missing. Not where that is the root, or above
+another mount of the pod. */}}
+{{- define "holdfast.poolDirectories" -}}
+{{- $root := . }}
+{{- $seen := dict }}
+{{- $all := list }}
+{{- range $pool := .Values.pools }}
+{{- if not $pool.rbd }}
+{{- $path := $pool.path }}
+{{- $type := ternary "DirectoryOrCreate" "Directory" (default false $pool.create) }}
+{{- if not $pool.create }}
+{{- $above := dir $pool.path }}
+{{- $alone := ne $above "/" }}
+{{- range list $root.Values.kubeletPath $root.Values.stateDir "/dev" "/sys" "/etc/holdfast" "/var/run/holdfast" }}
+{{- if hasPrefix (printf "%s/" $above) (printf "%s/" .) }}{{ $alone = false }}{{ end }}
+{{- end }}
+{{- if $alone }}
+{{- $path = $above }}
+{{- $type = "DirectoryOrCreate" }}
+{{- end }}
+{{- end }}
+{{- if not (hasKey $seen $path) }}
+{{- $_ := set $seen $path true }}
+{{- $all = append $all (dict "name" (printf "pool-%s" $pool.name) "path" $path "type" $type) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toJson $all }}
+{{- end }}
+
 {{/* The driver on a node. Takes the chart's scope and the path of the socket. */}}
 {{- define "holdfast.nodeDriver" -}}
 {{- $socket := index . 1 }}
@@ -43,8 +75,8 @@ network would reach another one. */}}
     - --link-token=/var/run/holdfast/token/token
     {{- if not .Values.node.sidecars }}
     - --kubelet-registration-dir={{ .Values.kubeletPath }}/plugins_registry
-    - --health-address={{ include "holdfast.node.probed" . }}:9808
     {{- end }}
+    - --health-address={{ include "holdfast.node.probed" . }}:9808
     {{- if .Values.metrics.enabled }}
     - --metrics-address=:9809
     {{- end }}
@@ -63,21 +95,9 @@ network would reach another one. */}}
     {{- if .Values.metrics.enabled }}
     - {name: metrics, containerPort: 9809}
     {{- end }}
-  {{- if .Values.node.sidecars }}
-  # livenessprobe answers 500 until the pools are recovered, which may take a while.
-  startupProbe:
-    httpGet: {{ include "holdfast.node.probe" (list . "/healthz" "health") }}
-    periodSeconds: 5
-    timeoutSeconds: 5
-    failureThreshold: 120
-  livenessProbe:
-    httpGet: {{ include "holdfast.node.probe" (list . "/healthz" "health") }}
-    periodSeconds: 10
-    timeoutSeconds: 5
-    failureThreshold: 6
-  {{- else }}
+  # Alive is a driver that answers, even without any of its pools: a restart would not bring a disk
+  # back, and its pods could not go meanwhile.
   {{- include "holdfast.probes" (list (include "holdfast.node.probe" (list . "/healthz" "health")) (include "holdfast.node.probe" (list . "/readyz" "health"))) | nindent 2 }}
-  {{- end }}
   securityContext:
     # Kubernetes allows Bidirectional mounts only with it; docs/security.md lists what is used.
     privileged: true
@@ -91,11 +111,9 @@ network would reach another one. */}}
     # A container's own /sys is read-only wherever its pod's first container has it so.
     - {name: sys, mountPath: /sys}
     - {name: state, mountPath: {{ .Values.stateDir }}}
-    {{- range .Values.pools }}
-    {{- if not .rbd }}
+    {{- range include "holdfast.poolDirectories" . | fromJsonArray }}
     # A disk that is mounted there later is seen.
-    - {name: pool-{{ .name }}, mountPath: {{ .path }}, mountPropagation: HostToContainer}
-    {{- end }}
+    - {name: {{ .name }}, mountPath: {{ .path }}, mountPropagation: HostToContainer}
     {{- end }}
     {{- with include "holdfast.ceph.mounts" (list . "node") | trim }}
     {{- . | nindent 4 }}
@@ -129,17 +147,5 @@ network would reach another one. */}}
   volumeMounts:
     - {name: plugin, mountPath: /csi}
     - {name: registration, mountPath: /registration}
-- name: liveness-probe
-  image: {{ .Values.livenessProbe.image | quote }}
-  args:
-    - --csi-address=/csi/csi.sock
-    - --http-endpoint={{ include "holdfast.node.probed" . }}:9808
-    - --probe-timeout=3s
-  securityContext:
-    {{- include "holdfast.unprivileged" . | nindent 4 }}
-  resources:
-    {{- toYaml .Values.livenessProbe.resources | nindent 4 }}
-  volumeMounts:
-    - {name: plugin, mountPath: /csi}
 {{- end }}
 {{- end }}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool whose storage may not be there yet: its disk is not mounted, is another one, is read-only,
+// fails, or does not answer at all. The process serves its other pools meanwhile.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "pool/pool.h"
+
+namespace holdfast::pool {
+
+// Tries to open the pool on a thread of its own, again and again until it succeeds; from then on
+// every call goes to that pool. Until then calls are UNAVAILABLE with the reason, but Detach, which
+// needs no pool, so that pods can go. Thread-safe.
+class AwaitedPool final : public Pool {
+ public:
+  struct Source {
+    // Opens the pool. `first` is true for the first attempt alone, which may make a new pool. May
+    // take any time. Its state outlives the attempt even if that never ends.
+    std::function<absl::StatusOr<std::unique_ptr<Pool>>(bool first)> open;
+    std::function<absl::Status(const VolumeId&)> detach;  // while the pool is not open
+  };
+  struct Times {
+    std::chrono::milliseconds start{10'000};  // that a start waits for the first attempt
+    std::chrono::milliseconds retry{2'000};   // between attempts
+    std::chrono::milliseconds check{250};     // that CheckReady waits for the pool's answer
+  };
+
+  // `known` is what can be told of the pool before it is open; its id is empty if it was never
+  // served with this state directory.
+  AwaitedPool(PoolInfo known, Source source, Times times);
+  AwaitedPool(PoolInfo known, Source source)
+      : AwaitedPool(std::move(known), std::move(source), Times()) {}
+  AwaitedPool(const AwaitedPool&) = delete;
+  AwaitedPool& operator=(const AwaitedPool&) = delete;
+  // Ends the attempts. One that is under way is left to itself: it may never end.
+  ~AwaitedPool() override;
+
+  [[nodiscard]] const PoolInfo& info() const override;
+
+  // Waits, Times::start at most, until the pool was opened once. OK as well when that failed or takes
+  // longer: the pool comes later. INVALID_ARGUMENT and ABORTED, as `open` said, are for what only a
+  // person can put right: the start is to be refused. NOT_FOUND if it failed and the pool was never
+  // served before.
+  [[nodiscard]] absl::Status WaitUntilOpened();
+
+  // Waits, no longer than that either, until its volumes are counted. Always OK.
+  [[nodiscard]] absl::Status Recover() override;
+
+  // Asks the pool on the thread of its own; UNAVAILABLE if it does not answer soon.
+  [[nodiscard]] absl::Status CheckReady() override;
+
+  [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
+  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
+  [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
+  [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
+  [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
+                                                         std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
+                                            Bytes limit) override;
+  [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
+  [[nodiscard]] absl::StatusOr<PoolUsage> Usage() override;
+  [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
+  [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
+                                       AccessMode mode) override;
+  [[nodiscard]] absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override;
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
+      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
+  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+      const VolumeId& id) override;
+  [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
+  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override;
+  [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
+                                             const std::string& filesystem_uuid) override;
+  [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
+
+ private:
+  struct Keeper;  // the thread and what it shares with the calls
+
+  // The pool; UNAVAILABLE with the reason while it is not open.
+  [[nodiscard]] absl::StatusOr<Pool*> Opened() const;
+
+  const std::shared_ptr<Keeper> keeper_;
+  std::thread thread_;
+};
+
+}  // namespace holdfast::pool
