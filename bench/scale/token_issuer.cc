@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kKeyId = "first";
 constexpr const char* kAudience = "holdfast-link";
 constexpr const char* kSubject = "system:serviceaccount:holdfast-system:holdfast-node";
-constexpr std::time_t kSecondsValid = 24L * 3600;
+constexpr std::time_t kSecondsValid = 2L * 3600;  // the longest that the controller takes
 
 EVP_PKEY* ReadKey(const std::string& path) {
   const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "re"),
@@ -41,12 +41,14 @@ TokenIssuer::TokenIssuer(const std::string& directory)
 std::string TokenIssuer::Issue(const std::string& node) const {
   const std::time_t now = std::time(nullptr);
   const nlohmann::json header = {{"alg", "RS256"}, {"kid", kKeyId}};
-  const nlohmann::json claims = {{"aud", {kAudience}},
-                                 {"sub", kSubject},
-                                 {"iat", now},
-                                 {"nbf", now},
-                                 {"exp", now + kSecondsValid},
-                                 {"kubernetes.io", {{"node", {{"name", node}}}}}};
+  const nlohmann::json claims = {
+      {"aud", {kAudience}},
+      {"sub", kSubject},
+      {"iat", now},
+      {"nbf", now},
+      {"exp", now + kSecondsValid},
+      {"kubernetes.io",
+       {{"node", {{"name", node}}}, {"pod", {{"name", "holdfast-node-x"}, {"uid", "0a1b"}}}}}};
   const std::string text = Base64Url(header.dump()) + "." + Base64Url(claims.dump());
   return text + "." + Base64Url(Sign(text));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve_command.h"
 
+#include <exception>
 #include <memory>
 
 #include "cli/exit_code.h"
@@ -27,7 +28,11 @@ int Run(const ServeFlags& flags) {
   absl::Status status = config.status();
   if (config.ok()) {
     StartLog(config->log_level);
-    status = server::Serve(*config);
+    try {
+      status = server::Serve(*config);
+    } catch (const std::exception& error) {
+      status = Internal("cannot serve: {}", error.what());
+    }
   }
   return ExitCode(status);
 }

@@ -18,7 +18,8 @@ constexpr std::chrono::seconds kPatience{60};  // for callers that set no deadli
 }  // namespace
 
 link::Deadline Router::DeadlineOf(const grpc::ServerContext& context) {
-  return std::min(context.deadline(), std::chrono::system_clock::now() + kPatience);
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  return std::chrono::steady_clock::now() + std::min<link::Deadline::duration>(left, kPatience);
 }
 
 bool Router::IsOwn(const std::string& volume_id) const {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/call_deadline.h"
+#include "core/start_thread.h"
 
 namespace holdfast {
 namespace {
@@ -27,10 +28,11 @@ absl::Status LongWork::Run(const std::string& key, const std::string& what,
     return StillUnderWay(other->second->what, other->second->begun);
   }
   // It cannot end before it is counted: the lock is held.
-  std::thread([state = state_, key, piece, work, after_all] {
-    work();
-    End(*state, key, piece, after_all);
-  }).detach();
+  ASSIGN_OR_RETURN(std::thread worker, StartThread([state = state_, key, piece, work, after_all] {
+                     work();
+                     End(*state, key, piece, after_all);
+                   }));
+  worker.detach();
   state_->under_way[key] = piece;
   const auto has_ended = [&] {
     const auto found = state_->under_way.find(key);

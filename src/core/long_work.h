@@ -24,7 +24,8 @@ class LongWork final {
 
   // Begins the work and waits for its end. UNAVAILABLE, saying that `what` is still under way, when
   // that does not come in time, and at once while other work of that key is. `after_all` follows
-  // work whose end was not waited for.
+  // work whose end was not waited for. UNAVAILABLE, too, and nothing has begun, when no thread can
+  // be had.
   [[nodiscard]] absl::Status Run(const std::string& key, const std::string& what,
                                  const std::function<void()>& work,
                                  const std::function<void()>& after_all = nullptr);

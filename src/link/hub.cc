@@ -20,6 +20,8 @@ constexpr std::chrono::seconds kQuietTime{6};
 constexpr std::chrono::seconds kLongestSettleTime{60};
 // A node that is away for longer has left the cluster, or somebody looks after it.
 constexpr std::chrono::minutes kMourning{10};
+// No command takes longer, so none is lost with a stream that is given this time to end.
+constexpr std::chrono::seconds kLastCommands{60};
 
 using Duration = std::chrono::nanoseconds;
 
@@ -43,10 +45,21 @@ std::vector<std::string> NamesOf(const grpc::AuthContext& context) {
   return names;
 }
 
+// Ends a stream that nobody looks at.
+class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  Refusal() { Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many streams")); }
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
 
-grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Hub::LinkService::Connect(
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::Connect(
     grpc::CallbackServerContext* context) {
+  if (hub_.watch_ != nullptr && !hub_.watch_->StreamStarts(context->peer())) {
+    hub_.watch_->StreamIsOver(context->peer());
+    return new Refusal();
+  }
   const std::shared_ptr<Session> session =
       Session::Start(hub_, NamesOf(*context->auth_context()), context->peer());
   bool stopped = false;
@@ -59,9 +72,10 @@ grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Hub::LinkService::Connect(
   return session.get();
 }
 
-Hub::Hub(std::string driver_name, NodeIdentity& identity)
+Hub::Hub(std::string driver_name, NodeIdentity& identity, std::chrono::milliseconds max_stream_age)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
+      max_stream_age_(max_stream_age),
       settled_at_(started_at_ + kSettleTime) {}
 
 Hub::~Hub() { Stop(); }
@@ -79,11 +93,6 @@ bool Hub::WaitUntilSettled(Deadline deadline) {
 bool Hub::IsSettled() const {
   const std::lock_guard lock(mutex_);
   return TimeLeft(settled_at_) <= Duration::zero();
-}
-
-void Hub::ExpectNode() {
-  const std::lock_guard lock(mutex_);
-  PostponeSettled();
 }
 
 void Hub::PostponeSettled() {
@@ -108,14 +117,15 @@ std::vector<std::string> Hub::Missing() const {
   return missing;
 }
 
-absl::StatusOr<v1::Result> Hub::Call(const std::string& node, v1::Command command,
+absl::StatusOr<v1::Result> Hub::Call(const std::string& node, const v1::Command& command,
                                      Deadline deadline) {
-  const std::shared_ptr<Session> session = AwaitSession(node, deadline);
-  if (session == nullptr) {
-    return Unavailable("node '{}' is not connected; its volumes can be reached when it is back",
-                       node);
+  // A stream may end, because a newer one has replaced it, just before the command is sent.
+  while (const std::shared_ptr<Session> session = AwaitSession(node, deadline)) {
+    if (auto answer = session->Call(command, deadline)) return *std::move(answer);
+    if (TimeLeft(deadline) <= Duration::zero()) break;
   }
-  return session->Call(std::move(command), deadline);
+  return Unavailable("node '{}' is not connected; its volumes can be reached when it is back",
+                     node);
 }
 
 bool Hub::WaitFor(const std::string& node, Deadline deadline) {
@@ -157,21 +167,36 @@ std::map<absl::StatusCode, std::uint64_t> Hub::Refusals() const {
   return refusals_;
 }
 
-void Hub::EndSilent() {
-  std::vector<std::shared_ptr<Session>> silent;
+void Hub::CountRefusal(absl::StatusCode code) {
+  const std::lock_guard lock(mutex_);
+  ++refusals_[code];
+}
+
+void Hub::EndOverdue() {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<std::shared_ptr<Session>> all;
   {
     const std::lock_guard lock(mutex_);
     ForgetGone();
-    const auto now = std::chrono::steady_clock::now();
     for (const auto& [raw, weak] : sessions_) {
-      const std::shared_ptr<Session> session = weak.lock();
-      if (session && !session->proved() && now - session->started_at() > kRegisterTime) {
-        silent.push_back(session);
-      }
+      if (auto session = weak.lock()) all.push_back(std::move(session));
     }
   }
-  for (const auto& session : silent) {
-    session->End(MakeStatus(absl::StatusCode::kDeadlineExceeded, "the node has not said its name"));
+  for (const auto& session : all) {
+    const auto age = now - session->started_at();
+    if (!session->proved()) {
+      if (age > kRegisterTime) {
+        session->End(
+            MakeStatus(absl::StatusCode::kDeadlineExceeded, "the node has not said its name"));
+      }
+      continue;
+    }
+    if (age > max_stream_age_) {
+      session->EndWhenIdle(Unavailable("the link is to be opened again: it is {} s old",
+                                       std::chrono::floor<std::chrono::seconds>(age).count()),
+                           now + kLastCommands);
+    }
+    session->EndIfOverdue(now);
   }
 }
 
@@ -199,15 +224,37 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   }
   RETURN_IF_ERROR(ValidateNodeId(message.node()));
   RETURN_IF_ERROR(identity_.Check(session.peer_names(), message));
-  Arrival arrival{.pools = message.pools(), .volumes = {}};
+  Arrival arrival{.node = message.node(),
+                  .pools = message.pools(),
+                  .volumes = {},
+                  .renews = message.renews()};
   RETURN_IF_ERROR(CheckPools(arrival.pools));
   const PoolIds pools = IdsOf(arrival.pools);
   arrival.volumes = NamedVolumes(pools);
   session.set_node(message.node());
-  const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(RequireSamePools(message.node(), pools));
-  registered_.insert_or_assign(&session, std::move(arrival));
+  std::shared_ptr<Session> other;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!sessions_.contains(&session)) return Unavailable("the stream is over");
+    RETURN_IF_ERROR(RequireSamePools(message.node(), pools));
+    other = KeepArrival(session, std::move(arrival));
+  }
+  if (other != nullptr) other->End(Aborted("node '{}' registers again", message.node()));
   return absl::OkStatus();
+}
+
+// One of each node: what a peer said that never proves itself is not to fill the memory. The
+// session that gives way to this one, if there is one.
+std::shared_ptr<Session> Hub::KeepArrival(Session& session, Arrival arrival) {
+  std::shared_ptr<Session> other;
+  const auto same_node = std::ranges::find_if(
+      registered_, [&](const auto& registered) { return registered.second.node == arrival.node; });
+  if (same_node != registered_.end()) {
+    other = sessions_[same_node->first].lock();
+    registered_.erase(same_node);
+  }
+  registered_.insert_or_assign(&session, std::move(arrival));
+  return other;
 }
 
 absl::Status Hub::OnVolumes(Session& session, const v1::Volumes& part) {
@@ -251,10 +298,12 @@ void Hub::ForgetGone() {
 void Hub::OnProved(const std::shared_ptr<Session>& session) {
   std::shared_ptr<Session> older;
   std::vector<VolumeId> doubles;
+  bool renews = false;
   {
     const std::lock_guard lock(mutex_);
     const auto registered = registered_.find(session.get());
     if (registered == registered_.end()) return;  // it has ended
+    renews = registered->second.renews;
     Node& node = nodes_[session->node()];
     older = std::exchange(node.session, session);
     node.pools = std::make_shared<const v1::Pools>(std::move(registered->second.pools));
@@ -268,13 +317,19 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
     PostponeSettled();
     changed_.notify_all();
   }
-  LogInfo("node '{}' is connected from {}", session->node(), session->peer());
+  if (watch_ != nullptr) watch_->Proved(session->peer());
   if (!doubles.empty()) {
     LogWarning(
         "node '{}' has {} volumes, '{}' among them, of names that other volumes have as well: one "
         "of each two may be left over",
         session->node(), doubles.size(), doubles.front().ToString());
   }
+  if (older != nullptr && renews) {
+    LogInfo("node '{}' has renewed its link, from {}", session->node(), session->peer());
+    return older->EndWhenIdle(Aborted("node '{}' has renewed its link", older->node()),
+                              std::chrono::steady_clock::now() + kLastCommands);
+  }
+  LogInfo("node '{}' is connected from {}", session->node(), session->peer());
   if (older != nullptr) {
     LogWarning("node '{}' was connected from {}: that link is ended", older->node(), older->peer());
     older->End(Aborted("node '{}' has connected again", older->node()));
@@ -294,21 +349,36 @@ absl::Status Hub::OnPools(Session& session, const v1::Pools& pools) {
   return absl::OkStatus();
 }
 
+void Hub::OnMessage(const Session& session) {
+  if (watch_ != nullptr) watch_->MessageCame(session.peer());
+}
+
+void Hub::OnGone(const Session& session) {
+  if (watch_ != nullptr) watch_->StreamIsOver(session.peer());
+}
+
 void Hub::OnEnd(Session& session, const absl::Status& why) {
+  const std::string name = session.node();
+  bool was_in_use = false;
   {
     const std::lock_guard lock(mutex_);
     if (!session.proved()) ++refusals_[why.code()];
     sessions_.erase(&session);
     registered_.erase(&session);
-    const auto node = nodes_.find(session.node());
-    if (node != nodes_.end() && node->second.session.get() == &session) {
+    const auto node = nodes_.find(name);
+    was_in_use = node != nodes_.end() && node->second.session.get() == &session;
+    if (was_in_use) {
       nodes_.erase(node);
-      lost_[session.node()] = std::chrono::steady_clock::now();
+      lost_[name] = std::chrono::steady_clock::now();
     }
   }
-  LogWarning("the link to {} is over: {}",
-             session.node().empty() ? session.peer() : fmt::format("node '{}'", session.node()),
-             MessageOf(why));
+  const bool proved = session.proved();
+  const std::optional<std::uint64_t> skipped = proved ? 0 : refusal_lines_.Take();
+  if (!skipped) return;
+  LogMessage(proved && !was_in_use ? LogLevel::kInfo : LogLevel::kWarning,
+             fmt::format("the link to {} is over: {}{}",
+                         name.empty() ? session.peer() : fmt::format("node '{}'", name),
+                         MessageOf(why), LogThrottle::Note(*skipped)));
 }
 
 }  // namespace holdfast::link

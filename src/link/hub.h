@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "core/log_throttle.h"
 #include "link/node_identity.h"
 #include "link/pool_checks.h"
+#include "link/peer_watch.h"
 #include "link/session.h"
 #include "link/volume_names.h"
 
@@ -30,17 +32,24 @@ struct NodeView {
 // and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:
+  // A stream that is older ends: its node has to show again who it is, by a certificate and a token
+  // that are good then. Nodes open a new stream before (NodeLink::kRenewal).
+  static constexpr std::chrono::minutes kMaxStreamAge{15};
+
   // `identity` outlives the hub.
-  Hub(std::string driver_name, NodeIdentity& identity);
+  Hub(std::string driver_name, NodeIdentity& identity,
+      std::chrono::milliseconds max_stream_age = kMaxStreamAge);
   ~Hub() override;
 
+  // Before the service is served; `watch` outlives the server.
+  void SetPeerWatch(PeerWatch& watch) { watch_ = &watch; }
   // To be served with credentials that ask the peer for a certificate.
   [[nodiscard]] grpc::Service& service() { return service_; }
 
   // The node's answer to a command; its own status is in the result. Waits for a node that is not
   // there, but not for ever: it may be on its way back. UNAVAILABLE when it does not come, or its
   // stream breaks; DEADLINE_EXCEEDED as Session::Call.
-  [[nodiscard]] absl::StatusOr<v1::Result> Call(const std::string& node, v1::Command command,
+  [[nodiscard]] absl::StatusOr<v1::Result> Call(const std::string& node, const v1::Command& command,
                                                 Deadline deadline);
 
   [[nodiscard]] std::vector<NodeView> Nodes() const;  // connected ones, by name
@@ -50,10 +59,9 @@ class Hub final : public SessionOwner {
   // Waits as Call does; whether the node is connected then.
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
 
-  // The time after a start in which nodes come back. False while it runs.
+  // The time after a start in which nodes come back. False while it runs. It lasts longer while
+  // nodes come that have proved who they are; others do not count.
   [[nodiscard]] bool IsSettled() const;
-  // Somebody connects, perhaps a node that is back: that time does not end before it can say so.
-  void ExpectNode();
   // Waits for its end; false if the deadline comes first.
   [[nodiscard]] bool WaitUntilSettled(Deadline deadline);
   // Waits within that time until more nodes are connected than `nodes`, or no longer than a call
@@ -66,12 +74,14 @@ class Hub final : public SessionOwner {
   // are connected or missing.
   [[nodiscard]] VolumeNames& names() { return names_; }
 
+  // A connection was closed before its peer said anything.
+  void CountRefusal(absl::StatusCode code);
   // Peers that were turned away, by the code of the refusal; since the start.
   [[nodiscard]] std::map<absl::StatusCode, std::uint64_t> Refusals() const;
 
-  // Ends streams that do not say who they are, and forgets nodes that have left. Call about once a
-  // second.
-  void EndSilent();
+  // Ends streams that do not say who they are, and those that are too old, and forgets nodes that
+  // have left. Call about once a second.
+  void EndOverdue();
   // Ends all streams and takes no more.
   void Stop();
 
@@ -80,12 +90,15 @@ class Hub final : public SessionOwner {
   void OnProved(const std::shared_ptr<Session>& session) override;
   absl::Status OnPools(Session& session, const v1::Pools& pools) override;
   void OnEnd(Session& session, const absl::Status& why) override;
+  void OnMessage(const Session& session) override;
+  void OnGone(const Session& session) override;
 
  private:
-  class LinkService final : public v1::Link::CallbackService {
+  // Raw: messages are measured before they are parsed.
+  class LinkService final : public v1::Link::WithRawCallbackMethod_Connect<v1::Link::Service> {
    public:
     explicit LinkService(Hub& hub) : hub_(hub) {}
-    grpc::ServerBidiReactor<v1::FromNode, v1::ToNode>* Connect(
+    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Connect(
         grpc::CallbackServerContext* context) override;
 
    private:
@@ -97,21 +110,27 @@ class Hub final : public SessionOwner {
   };
   // What a node has said that is not connected yet.
   struct Arrival {
+    std::string node;
     v1::Pools pools;
     NamedVolumes volumes;
+    bool renews = false;  // the node's older stream is up
   };
 
-  void PostponeSettled();  // with mutex_ held, like the next two
+  void PostponeSettled();  // with mutex_ held, like the next three
+  std::shared_ptr<Session> KeepArrival(Session& session, Arrival arrival);
   absl::Status RequireSamePools(const std::string& node, const PoolIds& pools) const;
   void ForgetGone();
   std::shared_ptr<Session> AwaitSession(const std::string& node, Deadline deadline);
 
   const std::string driver_name_;
   NodeIdentity& identity_;
+  const std::chrono::milliseconds max_stream_age_;
+  PeerWatch* watch_ = nullptr;
   // Not the system's clock, which is set at boot.
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
   LinkService service_{*this};
   VolumeNames names_;
+  LogThrottle refusal_lines_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/log.h"
+#include "core/start_thread.h"
 
 namespace holdfast::link {
 namespace {
@@ -15,6 +16,12 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{5000};
 constexpr milliseconds kMeasureInterval{500};
+// By then the controller has answered, or another attempt is better.
+constexpr std::chrono::seconds kDialTime{20};
+// An old stream stays so long beside the new one: until the controller has read its proof.
+constexpr std::chrono::seconds kOverlap{5};
+// No command that anybody waits for takes longer.
+constexpr std::chrono::seconds kLastCommands{60};
 // Smaller than any volume, larger than what a log file grows by: told less often, or thousands of
 // nodes would tell it all the time.
 constexpr std::int64_t kTrifle = 1 << 20;
@@ -73,8 +80,11 @@ bool DiffersBy(std::int64_t least, const v1::Pools& a, const v1::Pools& b) {
 
 }  // namespace
 
+// Its stream is ended by its own thread; the fields without a mutex of their own are guarded by the
+// link's.
 struct NodeLink::Wire {
   using Stream = grpc::ClientReaderWriter<v1::FromNode, v1::ToNode>;
+  enum class State { kDialling, kUp, kOver };
 
   Wire(const std::string& controller, const std::shared_ptr<grpc::ChannelCredentials>& credentials)
       : channel(grpc::CreateCustomChannel(controller, credentials, Arguments())),
@@ -82,13 +92,13 @@ struct NodeLink::Wire {
         stream(stub->Connect(&context)) {}
 
   bool Write(const v1::FromNode& message) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(writing);
     return !closed && stream->Write(message);
   }
 
   // After a Read that failed: then the status says why, at once.
   grpc::Status Close() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(writing);
     closed = true;
     return stream->Finish();
   }
@@ -97,23 +107,34 @@ struct NodeLink::Wire {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::Link::Stub> stub;
   std::unique_ptr<Stream> stream;
-  std::mutex mutex;     // one writer at a time, and none after the end
-  bool closed = false;  // guarded by mutex
+  std::mutex writing;   // one writer at a time, and none after the end
+  bool closed = false;  // guarded by writing
+
+  State state = State::kDialling;
+  grpc::Status end;  // once it is over
+  int running = 0;   // commands
+  Clock::time_point retired_at;
+  std::thread reader;
+
   std::size_t described_pools = 0;  // by Register
+  v1::Pools told;  // on the link's thread only, like the next
+  Clock::time_point told_at;
 };
 
 NodeLink::NodeLink(std::string controller, std::shared_ptr<grpc::ChannelCredentials> credentials,
-                   NodeWork work)
+                   NodeWork work, milliseconds renewal)
     : controller_(std::move(controller)),
       credentials_(std::move(credentials)),
       work_(std::move(work)),
-      thread_([this] { Run(); }) {}
+      renewal_(renewal),
+      thread_(StartThreadOrThrow([this] { Run(); })) {}
 
 NodeLink::~NodeLink() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    if (wire_ != nullptr) wire_->context.TryCancel();
+    if (current_ != nullptr) current_->context.TryCancel();
+    for (const auto& wire : retired_) wire->context.TryCancel();
     changed_.notify_all();
   }
   thread_.join();
@@ -124,42 +145,142 @@ NodeLink::~NodeLink() {
 void NodeLink::Run() {
   milliseconds pause = kFirstPause;
   std::string last_failure;
-  do {
-    bool was_up = false;
-    const grpc::Status ended = Connect(was_up);
-    if (was_up) pause = kFirstPause;
-    // A controller that stays away is reported once, not at every attempt.
-    if (was_up || ended.error_message() != last_failure) {
-      LogWarning("no link to the controller at {}: {}", controller_, ended.error_message());
+  while (!IsEnding()) {
+    grpc::Status refusal;
+    if (const auto wire = Dial(refusal)) {
+      pause = kFirstPause;
+      last_failure.clear();
+      Replace(wire);
+      Hold(Clock::now() + Scatter(renewal_));
+      if (IsLinked()) continue;  // it is time for a new stream
+    } else if (refusal.error_message() != last_failure) {
+      // A controller that stays away is reported once, not at every attempt.
+      LogWarning("{} to the controller at {}: {}", IsLinked() ? "no new link" : "no link",
+                 controller_, refusal.error_message());
+      last_failure = refusal.error_message();
     }
-    last_failure = ended.error_message();
-    const milliseconds scattered = Scatter(pause);
+    const auto until = Clock::now() + Scatter(pause);
     pause = std::min(2 * pause, kLongestPause);
-    if (!Pause(scattered)) return;
-  } while (true);
+    while (!IsEnding() && Clock::now() < until) Hold(until);
+  }
+  for (const auto& wire : std::exchange(retired_, {})) wire->reader.join();
+  if (const auto last = std::exchange(current_, nullptr)) last->reader.join();
 }
 
-grpc::Status NodeLink::Connect(bool& was_up) {
+bool NodeLink::IsEnding() {
+  const std::lock_guard lock(mutex_);
+  return ending_;
+}
+
+bool NodeLink::IsLinked() {
+  const std::lock_guard lock(mutex_);
+  return current_ != nullptr;
+}
+
+// A stream on which the node has proved who it is; null, and why, when there is none.
+std::shared_ptr<NodeLink::Wire> NodeLink::Dial(grpc::Status& refusal) {
   const auto wire = std::make_shared<Wire>(controller_, credentials_);
+  auto reader = StartThread([this, wire] { Serve(wire); });
+  if (!reader.ok()) {
+    refusal = grpc::Status(grpc::StatusCode::UNAVAILABLE, MessageOf(reader.status()));
+    wire->context.TryCancel();
+    wire->Close();
+    return nullptr;
+  }
+  wire->reader = *std::move(reader);
+  std::unique_lock lock(mutex_);
+  const auto decided = [&] { return wire->state != Wire::State::kDialling; };
+  if (!changed_.wait_for(lock, kDialTime, [&] { return ending_ || decided(); }) || ending_) {
+    wire->context.TryCancel();
+    changed_.wait(lock, decided);
+  }
+  if (wire->state == Wire::State::kUp) return wire;
+  refusal = wire->end;
+  lock.unlock();
+  wire->reader.join();
+  return nullptr;
+}
+
+void NodeLink::Replace(const std::shared_ptr<Wire>& wire) {
+  const std::lock_guard lock(mutex_);
+  if (ending_) wire->context.TryCancel();
+  const auto old = std::exchange(current_, wire);
+  if (old == nullptr) return LogInfo("linked to the controller at {}", controller_);
+  old->retired_at = Clock::now();
+  retired_.push_back(old);
+  LogInfo("the link to the controller at {} is renewed", controller_);
+}
+
+// Until then, or until the current stream is over: space also changes without commands, as thin
+// volumes fill and other programs write beside the pool.
+void NodeLink::Hold(Clock::time_point until) {
+  while (true) {
+    EndRetired();
+    std::shared_ptr<Wire> wire;
+    {
+      std::unique_lock lock(mutex_);
+      wire = current_;
+      const auto over = [&] {
+        return ending_ || (wire != nullptr && wire->state == Wire::State::kOver);
+      };
+      const auto next = std::min(until, Clock::now() + kMeasureInterval);
+      if (changed_.wait_until(lock, next, over)) {
+        if (ending_) return;
+        current_ = nullptr;
+      }
+    }
+    if (wire != nullptr && !IsLinked()) {
+      wire->reader.join();
+      LogWarning("no link to the controller at {}: {}", controller_, wire->end.error_message());
+      return;
+    }
+    if (Clock::now() >= until) return;
+    if (wire != nullptr) PushPools(*wire);
+  }
+}
+
+// A controller that has the new stream, too, ends the old one itself. Another one does not know.
+void NodeLink::EndRetired() {
+  std::vector<std::shared_ptr<Wire>> over;
   {
     const std::lock_guard lock(mutex_);
-    if (ending_) wire->context.TryCancel();
-    wire_ = wire;
+    std::erase_if(retired_, [&](const std::shared_ptr<Wire>& wire) {
+      if (wire->state == Wire::State::kOver) {
+        over.push_back(wire);
+        return true;
+      }
+      const auto age = Clock::now() - wire->retired_at;
+      if (age > kOverlap && (wire->running == 0 || age > kLastCommands)) wire->context.TryCancel();
+      return false;
+    });
   }
+  for (const auto& wire : over) wire->reader.join();
+}
+
+void NodeLink::Serve(const std::shared_ptr<Wire>& wire) {
+  const grpc::Status end = ReadCommands(wire);
+  const std::lock_guard lock(mutex_);
+  wire->state = Wire::State::kOver;
+  wire->end = end;
+  changed_.notify_all();
+}
+
+grpc::Status NodeLink::ReadCommands(const std::shared_ptr<Wire>& wire) {
   wire->described_pools = work_.count_pools();
   v1::FromNode hello;
   *hello.mutable_register_() = work_.describe();
-  v1::ToNode challenge;
-  if (wire->Write(hello) && wire->stream->Read(&challenge)) {
-    v1::FromNode proof;
-    proof.mutable_proof()->set_nonce(challenge.challenge().nonce());
-    was_up = wire->Write(proof) && NameVolumes(*wire);
-    ReadCommands(wire);
-  }
-  {
+  hello.mutable_register_()->set_renews(IsLinked());
+  v1::ToNode message;
+  if (!wire->Write(hello) || !wire->stream->Read(&message)) return wire->Close();
+  v1::FromNode proof;
+  proof.mutable_proof()->set_nonce(message.challenge().nonce());
+  if (wire->Write(proof) && NameVolumes(*wire)) {
     const std::lock_guard lock(mutex_);
-    wire_ = nullptr;
+    wire->state = Wire::State::kUp;
     changed_.notify_all();
+  }
+  while (wire->stream->Read(&message)) {
+    if (message.has_command()) StartCommand(wire, message.command());
   }
   return wire->Close();
 }
@@ -177,34 +298,26 @@ bool NodeLink::NameVolumes(Wire& wire) {
   return sent && wire.Write(last);
 }
 
-void NodeLink::ReadCommands(const std::shared_ptr<Wire>& wire) {
-  LogInfo("linked to the controller at {}", controller_);
-  std::thread pusher([this, wire] { PushPools(*wire); });
-  for (v1::ToNode message; wire->stream->Read(&message);) {
-    if (message.has_command()) StartCommand(wire, message.command());
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    wire_ = nullptr;
-    changed_.notify_all();
-  }
-  pusher.join();
-}
-
 void NodeLink::StartCommand(const std::shared_ptr<Wire>& wire, const v1::Command& command) {
+  std::string refusal = "the node is busy with other commands; try again";
   {
     const std::lock_guard lock(mutex_);
     if (running_ < kMaxCommands) {
-      ++running_;
-      std::thread([this, wire, command] { Answer(*wire, command); }).detach();
-      return;
+      auto thread = StartThread([this, wire, command] { Answer(*wire, command); });
+      if (thread.ok()) {
+        thread->detach();
+        ++running_;
+        ++wire->running;
+        return;
+      }
+      refusal = MessageOf(thread.status());
     }
   }
-  v1::FromNode refusal;
-  refusal.mutable_result()->set_id(command.id());
-  refusal.mutable_result()->set_code(static_cast<int>(absl::StatusCode::kUnavailable));
-  refusal.mutable_result()->set_message("the node is busy with other commands; try again");
-  wire->Write(refusal);
+  v1::FromNode message;
+  message.mutable_result()->set_id(command.id());
+  message.mutable_result()->set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+  message.mutable_result()->set_message(refusal);
+  wire->Write(message);
 }
 
 void NodeLink::Answer(Wire& wire, const v1::Command& command) {
@@ -220,40 +333,19 @@ void NodeLink::Answer(Wire& wire, const v1::Command& command) {
   wire.Write(message);
   const std::lock_guard lock(mutex_);
   --running_;
+  --wire.running;
   changed_.notify_all();
 }
 
-// Space also changes without commands: thin volumes fill, other programs write beside the pool.
 void NodeLink::PushPools(Wire& wire) {
-  v1::Pools told;
-  auto told_at = std::chrono::steady_clock::now();
-  while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      if (changed_.wait_for(lock, kMeasureInterval,
-                            [&] { return ending_ || wire_.get() != &wire; })) {
-        return;
-      }
-    }
-    if (work_.count_pools() != wire.described_pools) {
-      LogInfo("a pool is there that was not: connecting again to say which volumes it has");
-      wire.context.TryCancel();
-      return;
-    }
-    v1::FromNode message;
-    *message.mutable_pools() = work_.measure();
-    const auto now = std::chrono::steady_clock::now();
-    const std::int64_t least = now - told_at < kTrifleInterval ? kTrifle : 1;
-    if (!DiffersBy(least, told, message.pools())) continue;
-    if (!wire.Write(message)) return;
-    told = message.pools();
-    told_at = now;
-  }
-}
-
-bool NodeLink::Pause(milliseconds time) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, time, [this] { return ending_; });
+  v1::FromNode message;
+  *message.mutable_pools() = work_.measure();
+  const auto now = Clock::now();
+  const std::int64_t least = now - wire.told_at < kTrifleInterval ? kTrifle : 1;
+  if (!DiffersBy(least, wire.told, message.pools())) return;
+  if (!wire.Write(message)) return;
+  wire.told = message.pools();
+  wire.told_at = now;
 }
 
 }  // namespace holdfast::link

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/status.h"
 #include "proto/link.grpc.pb.h"
@@ -32,38 +33,54 @@ struct NodeWork {
 // Thread-safe. Connects again, with growing and scattered pauses, whenever the stream breaks; a
 // command that was under way is then finished, and its result lost: the CO repeats the call, and
 // until the command has ended the node answers ABORTED.
+//
+// Opens a new stream every now and then while the old one is up, by a connection of its own: the
+// controller's name is resolved again, and may have moved; certificate and token are shown as they
+// are now. The old stream ends when its commands are answered. A controller that cannot be reached
+// in this way is no reason to give the old stream up.
 class NodeLink final {
  public:
   // More commands at once are answered UNAVAILABLE: each holds a thread.
   static constexpr int kMaxCommands = 64;
+  // The longest time to a new stream, the shortest is half of it; well below Hub::kMaxStreamAge.
+  static constexpr std::chrono::minutes kRenewal{10};
 
   NodeLink(std::string controller, std::shared_ptr<grpc::ChannelCredentials> credentials,
-           NodeWork work);
+           NodeWork work, std::chrono::milliseconds renewal = kRenewal);
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
-  ~NodeLink();  // ends the stream and waits for the commands that run
+  ~NodeLink();  // ends the streams and waits for the commands that run
 
  private:
   struct Wire;  // one stream and what it stands on
+  using Clock = std::chrono::steady_clock;
 
   void Run();
-  grpc::Status Connect(bool& was_up);
+  std::shared_ptr<Wire> Dial(grpc::Status& refusal);
+  void Replace(const std::shared_ptr<Wire>& wire);
+  void Hold(Clock::time_point until);
+  bool IsLinked();
+  bool IsEnding();
+  void EndRetired();
+  void PushPools(Wire& wire);
+
+  void Serve(const std::shared_ptr<Wire>& wire);  // a wire's own thread
   bool NameVolumes(Wire& wire);  // false if the stream is over
-  void ReadCommands(const std::shared_ptr<Wire>& wire);
+  grpc::Status ReadCommands(const std::shared_ptr<Wire>& wire);
   void StartCommand(const std::shared_ptr<Wire>& wire, const v1::Command& command);
   void Answer(Wire& wire, const v1::Command& command);
-  void PushPools(Wire& wire);
-  bool Pause(std::chrono::milliseconds time);  // false when the link is ending
 
   const std::string controller_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   const NodeWork work_;
+  const std::chrono::milliseconds renewal_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ending_ = false;         // guarded by mutex_, like all below
-  int running_ = 0;             // commands, also those of a stream that is over
-  std::shared_ptr<Wire> wire_;  // that is up
+  bool ending_ = false;                         // guarded by mutex_, like all below
+  int running_ = 0;                             // commands, also those of a stream that is over
+  std::shared_ptr<Wire> current_;               // null while there is no link
+  std::vector<std::shared_ptr<Wire>> retired_;  // were the current one; not joined yet
 
   std::thread thread_;
 };

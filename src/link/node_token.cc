@@ -23,6 +23,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxTokenBytes = 16 << 10;
 constexpr std::int64_t kClockSkewSeconds = 30;
+// The chart asks for an hour; Kubernetes issues no token for less than ten minutes.
+constexpr double kLongestLifeSeconds = 2.0 * 60 * 60;
 
 struct FreeJson {
   void operator()(json_t* value) const { json_decref(value); }
@@ -96,6 +98,19 @@ bool IsFor(const json& claims, const std::string& audience) {
                            : *found == json(audience);
 }
 
+// Root of a node can ask the API server for a token that is good for years, and keep it.
+absl::Status CheckLife(const json& claims, double expiry, std::int64_t now_seconds) {
+  const auto issued = claims.find("iat");
+  if (issued == claims.end() || !issued->is_number())
+    return Refuse("does not say when it was issued");
+  const auto issued_at = issued->get<double>();
+  if (issued_at > static_cast<double>(now_seconds + kClockSkewSeconds)) {
+    return Refuse("was issued in the future; are the clocks right?");
+  }
+  if (expiry - issued_at <= kLongestLifeSeconds) return absl::OkStatus();
+  return Refuse("is good for more than two hours; ask for one that expires after an hour");
+}
+
 absl::Status CheckTime(const json& claims, std::chrono::system_clock::time_point now) {
   const std::int64_t seconds =
       std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
@@ -104,6 +119,7 @@ absl::Status CheckTime(const json& claims, std::chrono::system_clock::time_point
   if (expiry->get<double>() <= static_cast<double>(seconds - kClockSkewSeconds)) {
     return Refuse("has expired; is the node's clock right, and its token file kept new?");
   }
+  RETURN_IF_ERROR(CheckLife(claims, expiry->get<double>(), seconds));
   const auto start = claims.find("nbf");
   if (start == claims.end()) return absl::OkStatus();
   if (!start->is_number() ||
@@ -113,11 +129,12 @@ absl::Status CheckTime(const json& claims, std::chrono::system_clock::time_point
   return absl::OkStatus();
 }
 
-std::string NodeIn(const json& claims) {
+// A member of an object that the token is bound to: "pod" or "node".
+std::string BoundTo(const json& claims, const char* object, const char* member) {
   const auto kubernetes = claims.find("kubernetes.io");
   if (kubernetes == claims.end() || !kubernetes->is_object()) return {};
-  const auto node = kubernetes->find("node");
-  return node != kubernetes->end() && node->is_object() ? TextOf(*node, "name") : std::string();
+  const auto bound = kubernetes->find(object);
+  return bound != kubernetes->end() && bound->is_object() ? TextOf(*bound, member) : std::string();
 }
 
 }  // namespace
@@ -142,7 +159,10 @@ absl::StatusOr<std::string> NodeOfToken(const std::string& token, const std::str
     return Refuse(fmt::format("is not of '{}'", policy.subject));
   }
   RETURN_IF_ERROR(CheckTime(claims, now));
-  std::string node = NodeIn(claims);
+  if (BoundTo(claims, "pod", "name").empty() || BoundTo(claims, "pod", "uid").empty()) {
+    return Refuse("is bound to no pod");
+  }
+  std::string node = BoundTo(claims, "node", "name");
   if (node.empty()) {
     return Refuse("names no node; Kubernetes does that since 1.32 for tokens of a running pod");
   }

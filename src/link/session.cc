@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/session.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "core/volume_id.h"
+#include "link/frame.h"
+#include "link/limits.h"
 
 namespace holdfast::link {
+namespace {
+
+// Commands that wait to be written. More than that, and the node does not read.
+constexpr std::size_t kMaxOutgoing = 256;
+
+}  // namespace
 
 std::shared_ptr<Session> Session::Start(SessionOwner& owner, std::vector<std::string> peer_names,
                                         std::string peer) {
@@ -20,25 +28,43 @@ bool Session::proved() const {
   return stage_ == Stage::kProved;
 }
 
-absl::StatusOr<v1::Result> Session::Call(v1::Command command, Deadline deadline) {
+void Session::set_node(std::string node) {
+  const std::lock_guard lock(mutex_);
+  node_ = std::move(node);
+}
+
+std::string Session::node() const {
+  const std::lock_guard lock(mutex_);
+  return node_;
+}
+
+std::optional<absl::StatusOr<v1::Result>> Session::Call(const v1::Command& command,
+                                                        Deadline deadline) {
+  using Answer = absl::StatusOr<v1::Result>;
   Waiter waiter;
   std::unique_lock lock(mutex_);
-  if (ended_) return Unavailable("node '{}' is not connected", node_);
+  if (ended_ || closing_) return std::nullopt;
+  if (outgoing_.size() >= kMaxOutgoing) {
+    return Answer(Unavailable("node '{}' does not read its commands; try again", node_));
+  }
   const std::uint64_t id = next_id_++;
-  const auto left = deadline - std::chrono::system_clock::now();
-  command.set_id(id);
-  command.set_timeout_ms(std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
-  waiting_.emplace(id, &waiter);
+  const auto left = deadline - std::chrono::steady_clock::now();
   v1::ToNode message;
-  *message.mutable_command() = std::move(command);
-  outgoing_.push_back(std::move(message));
-  WriteNext();
+  *message.mutable_command() = command;
+  message.mutable_command()->set_id(id);
+  message.mutable_command()->set_timeout_ms(
+      std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
+  waiting_.emplace(id, &waiter);
+  Send(message);
   waiter.done.wait_until(lock, deadline, [&] { return waiter.result || waiter.lost; });
   waiting_.erase(id);
-  if (waiter.result) return *std::move(waiter.result);
-  if (waiter.lost) return Unavailable("the link to node '{}' broke; try again", node_);
-  return MakeStatus(absl::StatusCode::kDeadlineExceeded,
-                    fmt::format("node '{}' has not answered yet; try again", node_));
+  const std::string node = node_;
+  lock.unlock();
+  EndIfIdle();
+  if (waiter.result) return Answer(*std::move(waiter.result));
+  if (waiter.lost) return Answer(Unavailable("the link to node '{}' broke; try again", node));
+  return Answer(MakeStatus(absl::StatusCode::kDeadlineExceeded,
+                           fmt::format("node '{}' has not answered yet; try again", node)));
 }
 
 void Session::End(const absl::Status& why) {
@@ -55,13 +81,41 @@ void Session::End(const absl::Status& why) {
   owner_.OnEnd(*this, why);
 }
 
+void Session::EndWhenIdle(const absl::Status& why, Deadline latest) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (end_when_idle_) return;
+    end_when_idle_ = why;
+    latest_end_ = latest;
+  }
+  EndIfIdle();
+}
+
+void Session::EndIfIdle() {
+  std::optional<absl::Status> why;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) why = end_when_idle_;
+    closing_ = closing_ || why.has_value();
+  }
+  if (why) End(*why);
+}
+
+void Session::EndIfOverdue(Deadline now) {
+  std::optional<absl::Status> why;
+  {
+    const std::lock_guard lock(mutex_);
+    if (now >= latest_end_) why = end_when_idle_;
+  }
+  if (why) End(*why);
+}
+
 void Session::OnReadDone(bool ok) {
   if (!ok) return End(Unavailable("the node hung up"));
-  const absl::Status handled = Handle(incoming_);
-  if (!handled.ok()) return End(handled);
+  const absl::Status received = Receive();
+  if (!received.ok()) return End(received);
   const std::lock_guard lock(mutex_);
   if (ended_) return;
-  incoming_.Clear();
   StartRead(&incoming_);
 }
 
@@ -74,15 +128,25 @@ void Session::OnWriteDone(bool ok) {
 }
 
 void Session::OnDone() {
+  owner_.OnGone(*this);
   const std::shared_ptr<Session> last = std::move(self_);  // may end here
 }
 
-absl::Status Session::Handle(const v1::FromNode& message) {
+absl::Status Session::Receive() {
   Stage stage = Stage::kNew;
   {
     const std::lock_guard lock(mutex_);
     stage = stage_;
   }
+  owner_.OnMessage(*this);
+  ASSIGN_OR_RETURN(
+      v1::FromNode message,
+      ParseFrame(std::exchange(incoming_, {}),
+                 stage < Stage::kNaming ? kMaxUnprovedMessageBytes : kMaxMessageBytes));
+  return Handle(message, stage);
+}
+
+absl::Status Session::Handle(v1::FromNode& message, Stage stage) {
   switch (message.message_case()) {
     case v1::FromNode::kRegister:
       if (stage == Stage::kNew) return HandleRegister(message.register_());
@@ -98,7 +162,7 @@ absl::Status Session::Handle(const v1::FromNode& message) {
       return HandleVolumes(message.volumes());
     case v1::FromNode::kResult:
       if (stage != Stage::kProved) break;
-      HandleResult(message.result());
+      HandleResult(std::move(*message.mutable_result()));
       return absl::OkStatus();
     case v1::FromNode::MESSAGE_NOT_SET:
       break;
@@ -113,8 +177,7 @@ absl::Status Session::HandleRegister(const v1::Register& message) {
   challenge.mutable_challenge()->set_nonce(nonce_);
   const std::lock_guard lock(mutex_);
   stage_ = Stage::kRegistered;
-  outgoing_.push_back(std::move(challenge));
-  WriteNext();
+  Send(challenge);
   return absl::OkStatus();
 }
 
@@ -143,6 +206,11 @@ void Session::HandleResult(v1::Result result) {
   if (waiter == waiting_.end()) return;  // nobody waits any more
   waiter->second->result = std::move(result);
   waiter->second->done.notify_one();
+}
+
+void Session::Send(const v1::ToNode& message) {
+  outgoing_.push_back(MakeFrame(message));
+  WriteNext();
 }
 
 void Session::WriteNext() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +20,8 @@
 
 namespace holdfast::link {
 
-using Deadline = std::chrono::system_clock::time_point;
+// By the clock that nobody sets: a caller's deadline is converted when its call arrives.
+using Deadline = std::chrono::steady_clock::time_point;
 
 class Session;
 
@@ -36,29 +38,37 @@ class SessionOwner {
   // Like OnRegister, anything but OK ends the stream.
   virtual absl::Status OnPools(Session& session, const v1::Pools& pools) = 0;
   virtual void OnEnd(Session& session, const absl::Status& why) = 0;
+  // A message has come whole; the stream's last bytes are sent.
+  virtual void OnMessage(const Session& session) = 0;
+  virtual void OnGone(const Session& session) = 0;
 };
 
 // Thread-safe. Lives until the stream is over and nobody holds it.
-class Session final : public grpc::ServerBidiReactor<v1::FromNode, v1::ToNode> {
+class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   // Starts reading; the session keeps itself alive until its stream is over.
   static std::shared_ptr<Session> Start(SessionOwner& owner, std::vector<std::string> peer_names,
                                         std::string peer);
 
-  // Sends the command and waits for its result. UNAVAILABLE when the stream breaks first: whether
-  // the command was carried out is then unknown; DEADLINE_EXCEEDED likewise. Blocks: not for gRPC's
-  // callback threads.
-  [[nodiscard]] absl::StatusOr<v1::Result> Call(v1::Command command, Deadline deadline);
+  // Sends the command and waits for its result. Nothing if the stream was over before: the command
+  // was not sent then. UNAVAILABLE when the stream breaks first: whether the command was carried
+  // out is then unknown; DEADLINE_EXCEEDED likewise. UNAVAILABLE, too, and nothing is sent, when
+  // the node does not read what it was sent before. Blocks: not for gRPC's callback threads.
+  [[nodiscard]] std::optional<absl::StatusOr<v1::Result>> Call(const v1::Command& command,
+                                                               Deadline deadline);
 
   // Ends the stream, once.
   void End(const absl::Status& why);
+  // Ends it when no command waits for its result, or at `latest` by the next EndIfOverdue.
+  void EndWhenIdle(const absl::Status& why, Deadline latest);
+  void EndIfOverdue(Deadline now);
 
   // What the peer's certificate names: its common name and alternative names.
   [[nodiscard]] const std::vector<std::string>& peer_names() const { return peer_names_; }
   [[nodiscard]] const std::string& peer() const { return peer_; }  // address, for people
-  // Set by the owner in OnRegister, before any other thread sees the session.
-  void set_node(std::string node) { node_ = std::move(node); }
-  [[nodiscard]] const std::string& node() const { return node_; }
+  // Set by the owner in OnRegister; empty before.
+  void set_node(std::string node);
+  [[nodiscard]] std::string node() const;
   [[nodiscard]] std::chrono::steady_clock::time_point started_at() const { return started_at_; }
   [[nodiscard]] bool proved() const;
 
@@ -77,27 +87,33 @@ class Session final : public grpc::ServerBidiReactor<v1::FromNode, v1::ToNode> {
 
   Session(SessionOwner& owner, std::vector<std::string> peer_names, std::string peer)
       : owner_(owner), peer_names_(std::move(peer_names)), peer_(std::move(peer)) {}
-  absl::Status Handle(const v1::FromNode& message);
+  absl::Status Receive();
+  absl::Status Handle(v1::FromNode& message, Stage stage);
   absl::Status HandleRegister(const v1::Register& message);
   absl::Status HandleProof(const v1::Proof& proof);
   absl::Status HandleVolumes(const v1::Volumes& part);
   void HandleResult(v1::Result result);
-  void WriteNext();  // with mutex_ held
+  void Send(const v1::ToNode& message);  // with mutex_ held
+  void WriteNext();                      // with mutex_ held
+  void EndIfIdle();
 
   SessionOwner& owner_;
   const std::vector<std::string> peer_names_;
   const std::string peer_;
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
-  std::string node_;
   std::string nonce_;
-  v1::FromNode incoming_;  // gRPC's while a read is under way
+  grpc::ByteBuffer incoming_;  // gRPC's while a read is under way
   std::shared_ptr<Session> self_;
 
   mutable std::mutex mutex_;
-  Stage stage_ = Stage::kNew;  // guarded by mutex_, like all below
-  bool ended_ = false;         // no more reads or writes may be started
+  std::string node_;  // guarded by mutex_, like all below
+  Stage stage_ = Stage::kNew;
+  bool ended_ = false;    // no more reads or writes may be started
+  bool closing_ = false;  // no more commands are taken
   bool writing_ = false;
-  std::deque<v1::ToNode> outgoing_;  // the front is gRPC's while a write is under way
+  std::optional<absl::Status> end_when_idle_;
+  Deadline latest_end_ = Deadline::max();
+  std::deque<grpc::ByteBuffer> outgoing_;  // the front is gRPC's while a write is under way
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Waiter*> waiting_;
 };

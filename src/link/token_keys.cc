@@ -4,6 +4,7 @@
 #include <httplib.h>
 
 #include "core/log.h"
+#include "core/start_thread.h"
 #include "core/text_file.h"
 
 namespace holdfast::link {
@@ -47,7 +48,7 @@ absl::StatusOr<std::string> Fetch(const std::string& source) {
 TokenKeys::TokenKeys(std::string source)
     : source_(std::move(source)),
       keys_(Unavailable("the cluster's token keys are not fetched yet; try again")),
-      thread_([this] { Run(); }) {}
+      thread_(StartThreadOrThrow([this] { Run(); })) {}
 
 TokenKeys::~TokenKeys() {
   {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 #include "core/call_deadline.h"
@@ -35,10 +36,14 @@ void Spread(Places& places, std::size_t count,
     }
   };
   std::vector<std::jthread> helpers;
-  while (helpers.size() + 1 < count) {
-    Places::Place place = places.Take(std::chrono::milliseconds(0));
-    if (place == nullptr) break;
-    helpers.emplace_back(take_turns, std::move(place));
+  try {
+    while (helpers.size() + 1 < count) {
+      Places::Place place = places.Take(std::chrono::milliseconds(0));
+      if (place == nullptr) break;
+      helpers.emplace_back(take_turns, std::move(place));
+    }
+  } catch (const std::system_error&) {
+    // The limit of processes is reached: fewer at a time.
   }
   take_turns(nullptr);
 }

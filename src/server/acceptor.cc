@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "core/log.h"
+#include "core/start_thread.h"
 
 namespace holdfast::server {
 namespace {
@@ -25,8 +26,11 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(os::UniqueFd socket, i
                                                           int reserve, Take take) {
   os::UniqueFd ending(::eventfd(0, EFD_CLOEXEC));
   if (!ending.valid()) return OsError(errno, "make an eventfd");
-  return std::unique_ptr<Acceptor>(
+  std::unique_ptr<Acceptor> acceptor(
       new Acceptor(std::move(socket), std::move(ending), file_limit, reserve, std::move(take)));
+  Acceptor* const self = acceptor.get();
+  ASSIGN_OR_RETURN(self->thread_, StartThread([self] { self->Run(); }));
+  return acceptor;
 }
 
 Acceptor::Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, int reserve, Take take)
@@ -34,12 +38,11 @@ Acceptor::Acceptor(os::UniqueFd socket, os::UniqueFd ending, int file_limit, int
       ending_(std::move(ending)),
       file_limit_(file_limit),
       highest_(file_limit - std::min(reserve, file_limit / 4)),
-      take_(std::move(take)),
-      thread_([this] { Run(); }) {}
+      take_(std::move(take)) {}
 
 Acceptor::~Acceptor() {
   ::eventfd_write(ending_.get(), 1);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Acceptor::Run() {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/log.h"
+#include "core/log_throttle.h"
 
 namespace holdfast::server {
 namespace {
@@ -19,7 +20,10 @@ void Write(gpr_log_func_args* line) {
   const std::string_view message = line->message;
   if (message.starts_with("Handshake failed")) {
     failed_handshakes.fetch_add(1, std::memory_order_relaxed);
-    LogWarning("link: a peer was refused: {}", message);
+    static LogThrottle lines;
+    if (const auto skipped = lines.Take()) {
+      LogWarning("link: a peer was refused: {}{}", message, LogThrottle::Note(*skipped));
+    }
     return;
   }
   LogMessage(line->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kDebug,

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/link_server.h"
 
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
+#include "core/start_thread.h"
+#include "link/limits.h"
+#include "os/memory_limit.h"
 #include "server/grpc_connections.h"
 #include "server/tcp_listener.h"
 
@@ -13,49 +21,87 @@ namespace {
 
 constexpr std::chrono::seconds kHousekeeping{1};
 constexpr std::chrono::milliseconds kGoodbyeTime{500};
-// A node with thousands of volumes names them all when it registers.
-constexpr int kMaxMessageBytes = 4 << 20;
-constexpr int kMaxStreamsPerConnection = 4;
 // Who connects and opens no stream holds a descriptor no longer than this.
 constexpr int kStreamlessMs = 10'000;
 constexpr int kReserve = 256;  // descriptors for sockets of sidecars, files, children
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 constexpr int kLeastPingMs = 5'000;
+// A connection that is not proved takes 70 KiB in the handshake, up to 130 KiB with a half message.
+constexpr std::uint64_t kUnprovedBytes = 128 << 10;
+constexpr std::size_t kLeastUnproved = 64;
+constexpr std::size_t kMostUnproved = 1024;
+// So that no read finds much more than a connection may send before it is looked at.
+constexpr int kReceiveBuffer = 64 << 10;
 
-}  // namespace
+// A quarter of the memory is for those who are not proved; and each holds two descriptors.
+LinkConnections::Bounds BoundsOf(int file_limit) {
+  const std::uint64_t memory = os::MemoryLimit();
+  const auto unproved =
+      std::clamp<std::uint64_t>(memory / 4 / kUnprovedBytes, kLeastUnproved, kMostUnproved);
+  return {.max_unproved = std::min(unproved, static_cast<std::uint64_t>(file_limit) / 8),
+          .most_memory = memory / 10 * 7};
+}
 
-absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& address,
-                                                              const link::TlsDirectory& tls,
-                                                              int file_limit, link::Hub& hub) {
-  grpc::ServerBuilder builder;
-  const Acceptor::Take give = GiveConnectionsTo(builder, link::ServerTls(tls));
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+void SetBounds(grpc::ServerBuilder& builder) {
+  // What the sizes and counts below leave open, such as many proved nodes that send half messages:
+  // gRPC then ends streams, where the kernel would end the process. Never SetMaxThreads.
+  grpc::ResourceQuota quota("link");
+  quota.Resize(os::MemoryLimit() / 4 * 3);
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(link::kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, link::kMaxStreamsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kStreamlessMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kStreamlessMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.RegisterService(&hub.service());
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) return Internal("cannot start the link's server");
-  ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnTcp(address));
-  ASSIGN_OR_RETURN(auto acceptor, Acceptor::Start(std::move(socket), file_limit, kReserve,
-                                                  [give, &hub](int connection) {
-                                                    hub.ExpectNode();
-                                                    give(connection);
-                                                  }));
-  return std::unique_ptr<LinkServer>(new LinkServer(hub, std::move(server), std::move(acceptor)));
+  // Else a fast peer may send megabytes before anybody reads.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
 }
 
-LinkServer::LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server,
-                       std::unique_ptr<Acceptor> acceptor)
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& address,
+                                                              const link::TlsDirectory& tls,
+                                                              int file_limit, link::Hub& hub) {
+  std::unique_ptr<LinkServer> server(new LinkServer(hub, BoundsOf(file_limit)));
+  RETURN_IF_ERROR(server->Listen(address, tls, file_limit));
+  return server;
+}
+
+LinkServer::LinkServer(link::Hub& hub, const LinkConnections::Bounds& bounds)
     : hub_(hub),
-      server_(std::move(server)),
-      acceptor_(std::move(acceptor)),
-      housekeeper_([this] { KeepHouse(); }) {}
+      connections_(bounds, [&hub] { hub.CountRefusal(absl::StatusCode::kResourceExhausted); }) {}
+
+absl::Status LinkServer::Listen(const std::string& address, const link::TlsDirectory& tls,
+                                int file_limit) {
+  grpc::ServerBuilder builder;
+  const Acceptor::Take give = GiveConnectionsTo(builder, link::ServerTls(tls));
+  SetBounds(builder);
+  hub_.SetPeerWatch(connections_);
+  builder.RegisterService(&hub_.service());
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return Internal("cannot start the link's server");
+  ASSIGN_OR_RETURN(housekeeper_, StartThread([this] { KeepHouse(); }));
+  ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnTcp(address));
+  ASSIGN_OR_RETURN(acceptor_,
+                   Acceptor::Start(std::move(socket), file_limit, kReserve,
+                                   [this, give](int connection) { Take(connection, give); }));
+  return absl::OkStatus();
+}
+
+void LinkServer::Take(int connection, const Acceptor::Take& give) {
+  if (!connections_.Admit(connection)) {
+    ::close(connection);
+    return;
+  }
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
+  give(connection);
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(came_, true)) changed_.notify_all();
+}
 
 LinkServer::~LinkServer() {
   {
@@ -63,18 +109,31 @@ LinkServer::~LinkServer() {
     ending_ = true;
     changed_.notify_all();
   }
-  housekeeper_.join();
+  if (housekeeper_.joinable()) housekeeper_.join();
   acceptor_.reset();
   hub_.Stop();
+  if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
   server_->Wait();
 }
 
 void LinkServer::KeepHouse() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kHousekeeping, [this] { return ending_; })) {
+  bool any_unproved = false;
+  auto next_round = std::chrono::steady_clock::now() + kHousekeeping;
+  while (!ending_) {
+    if (any_unproved) {
+      changed_.wait_for(lock, LinkConnections::kLook, [this] { return ending_; });
+    } else {
+      changed_.wait_until(lock, next_round, [this] { return ending_ || came_; });
+    }
+    came_ = false;
     lock.unlock();
-    hub_.EndSilent();
+    any_unproved = connections_.Inspect();
+    if (std::chrono::steady_clock::now() >= next_round) {
+      hub_.EndOverdue();
+      next_round = std::chrono::steady_clock::now() + kHousekeeping;
+    }
     lock.lock();
   }
 }

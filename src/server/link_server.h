@@ -13,6 +13,7 @@
 #include "link/credentials.h"
 #include "link/hub.h"
 #include "server/acceptor.h"
+#include "server/link_connections.h"
 
 namespace holdfast::server {
 
@@ -28,16 +29,19 @@ class LinkServer final {
   ~LinkServer();
 
  private:
-  LinkServer(link::Hub& hub, std::unique_ptr<grpc::Server> server,
-             std::unique_ptr<Acceptor> acceptor);
+  LinkServer(link::Hub& hub, const LinkConnections::Bounds& bounds);
+  absl::Status Listen(const std::string& address, const link::TlsDirectory& tls, int file_limit);
+  void Take(int connection, const Acceptor::Take& give);
   void KeepHouse();
 
   link::Hub& hub_;
+  LinkConnections connections_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_
+  bool ending_ = false;  // guarded by mutex_, like the next
+  bool came_ = false;    // a connection, since the last look
   std::thread housekeeper_;
 };
 

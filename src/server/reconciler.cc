@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/start_thread.h"
 
 namespace holdfast::server {
 namespace {
@@ -36,7 +37,7 @@ milliseconds Jittered(milliseconds interval) {
 }  // namespace
 
 void Reconciler::Start() {
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThreadOrThrow([this] { Run(); });
 }
 
 void Reconciler::Stop() {

@@ -68,6 +68,10 @@ void TryClaims(const std::string& text) {
           "a token for somebody else is not believed");
   Require(claims.at("sub") == kPolicy.subject, "a token of somebody else is not believed");
   Require(claims.at("exp").get<double>() > kNow - 60, "a token that has expired is not believed");
+  Require(claims.at("exp").get<double>() - claims.at("iat").get<double>() <= 7200,
+          "a token that is good for long is not believed");
+  Require(!claims.at("kubernetes.io").at("pod").at("uid").get<std::string>().empty(),
+          "a token of no pod is not believed");
   Require(claims.value("nbf", json(0)).get<double>() < kNow + 60,
           "a token that is not valid yet is not believed");
   Require(claims.at("kubernetes.io").at("node").at("name") == *node, "the token names the node");

@@ -50,6 +50,21 @@ def test_an_old_token_replayed(start_with, issuer):
     expect_refused(start_with(issuer.token("n1", exp=int(time.time()) - 60)), "has expired")
 
 
+def test_a_token_that_is_good_for_years(start_with, issuer):
+    now = int(time.time())
+    expect_refused(start_with(issuer.token("n1", exp=now + 10 * 365 * 24 * 3600)),
+                   "more than two hours")
+
+
+def test_a_token_without_the_time_of_its_issue(start_with, issuer):
+    expect_refused(start_with(issuer.token("n1", iat=None)), "when it was issued")
+
+
+def test_a_token_that_is_bound_to_no_pod(start_with, issuer):
+    claims = {"kubernetes.io": {"node": {"name": "n1"}}}
+    expect_refused(start_with(issuer.token("n1", **claims)), "bound to no pod")
+
+
 def test_a_token_for_somebody_else(start_with, issuer):
     expect_refused(start_with(issuer.token("n1", aud=["vault"])), "is not for audience")
 

@@ -40,7 +40,8 @@ class Issuer:
     def token(self, node, **claims):
         now = int(time.time())
         content = {"aud": [AUDIENCE], "sub": SUBJECT, "iat": now, "nbf": now, "exp": now + 3600,
-                   "kubernetes.io": {"node": {"name": node}}, **claims}
+                   "kubernetes.io": {"node": {"name": node},
+                                     "pod": {"name": "holdfast-node-x", "uid": "0a1b"}}, **claims}
         parts = [base64url(json.dumps(part).encode()) for part in
                  ({"alg": "RS256", "kid": self.key_id}, content)]
         signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.key], check=True,

@@ -64,11 +64,13 @@ class Cluster {
 };
 
 json Claims() {
-  return {{"aud", {"holdfast-link"}},
-          {"sub", kPolicy.subject},
-          {"exp", kNow + 600},
-          {"nbf", kNow - 600},
-          {"kubernetes.io", {{"node", {{"name", "n1"}}}, {"pod", {{"name", "p"}}}}}};
+  return {
+      {"aud", {"holdfast-link"}},
+      {"sub", kPolicy.subject},
+      {"exp", kNow + 600},
+      {"iat", kNow - 600},
+      {"nbf", kNow - 600},
+      {"kubernetes.io", {{"node", {{"name", "n1"}}}, {"pod", {{"name", "p"}, {"uid", "0a1b"}}}}}};
 }
 
 json Without(json claims, const char* name) {
@@ -124,9 +126,34 @@ TEST_CASE("claims that do not fit are refused") {
   check(Without(Claims(), "exp"), "when it expires");
   check(With(Claims(), "nbf", kNow + 31), "not valid yet");
   check(With(Claims(), "nbf", "x"), "not valid yet");
-  check(Without(Claims(), "kubernetes.io"), "names no node");
-  check(With(Claims(), "kubernetes.io", {{"node", "n1"}}), "names no node");
-  check(With(Claims(), "kubernetes.io", {{"node", {{"name", 1}}}}), "names no node");
+  check(Without(Claims(), "kubernetes.io"), "bound to no pod");
+  const json pod = {{"name", "p"}, {"uid", "0a1b"}};
+  check(With(Claims(), "kubernetes.io", {{"pod", pod}}), "names no node");
+  check(With(Claims(), "kubernetes.io", {{"pod", pod}, {"node", "n1"}}), "names no node");
+  check(With(Claims(), "kubernetes.io", {{"pod", pod}, {"node", {{"name", 1}}}}), "names no node");
+}
+
+TEST_CASE("a token that lives long, or of no pod, is refused") {
+  const Cluster cluster;
+  const auto check = [&](const json& claims, const char* why) {
+    INFO(claims.dump());
+    CHECK_FAILS(Ask(cluster.Sign(claims), cluster.keys()), kUnauthenticated, why);
+  };
+  constexpr std::int64_t kTenYears = 10LL * 365 * 24 * 3600;
+  check(With(Claims(), "exp", kNow + kTenYears), "more than two hours");
+  check(With(Claims(), "iat", kNow - kTenYears), "more than two hours");
+  check(With(Claims(), "exp", kNow - 600 + 7201), "more than two hours");
+  check(Without(Claims(), "iat"), "when it was issued");
+  check(With(Claims(), "iat", "long ago"), "when it was issued");
+  check(With(With(Claims(), "iat", kNow + 3600), "exp", kNow + 7200), "in the future");
+  const json node = {{"name", "n1"}};
+  check(With(Claims(), "kubernetes.io", {{"node", node}}), "bound to no pod");
+  check(With(Claims(), "kubernetes.io", {{"node", node}, {"pod", "p"}}), "bound to no pod");
+  check(With(Claims(), "kubernetes.io", {{"node", node}, {"pod", {{"name", "p"}}}}),
+        "bound to no pod");
+  check(With(Claims(), "kubernetes.io", {{"node", node}, {"pod", {{"uid", "u"}}}}),
+        "bound to no pod");
+  REQUIRE_OK(Ask(cluster.Sign(With(Claims(), "exp", kNow - 600 + 7200)), cluster.keys()));
 }
 
 TEST_CASE("who signs without the cluster's key is refused") {

@@ -33,6 +33,13 @@ class Cgroup:
         self.release()
         self._group.rmdir()
 
+    @property
+    def path(self):
+        return self._group
+
+    def get(self, name):
+        return int((self._group / name).read_text())
+
     def set(self, name, value):
         (self._group / name).write_text(str(value))
 
