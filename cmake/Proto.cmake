@@ -4,7 +4,7 @@ file(MAKE_DIRECTORY ${proto_out})
 set(proto_sources "")
 set(protos csi link)
 if(NOT HOLDFAST_FUZZ)  # the fuzz targets need no more
-  list(APPEND protos admin pluginregistration health)
+  list(APPEND protos admin pluginregistration)
 endif()
 foreach(name ${protos})
   set(outputs ${proto_out}/${name}.pb.cc ${proto_out}/${name}.pb.h ${proto_out}/${name}.grpc.pb.cc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve_command.h"
 
+#include <chrono>
 #include <exception>
 #include <memory>
 
@@ -23,16 +24,24 @@ A Ceph pool: --pool=NAME=rbd:CEPHPOOL[/NAMESPACE],monitors=HOST:PORT;HOST:PORT,u
 keyring=FILE; or conf=FILE instead of monitors=, dataPool= for erasure-coded data, fs= as above.
 A YAML file given by --config has the same settings; flags win over it.)";
 
+constexpr std::chrono::seconds kLastWords{1};
+
+// No thread or no memory at the start is an error like others.
+absl::Status ServeOrSay(const Config& config) {
+  try {
+    return server::Serve(config);
+  } catch (const std::exception& error) {
+    return Unavailable("cannot serve: {}", error.what());
+  }
+}
+
 int Run(const ServeFlags& flags) {
   const auto config = BuildConfig(flags);
   absl::Status status = config.status();
   if (config.ok()) {
     StartLog(config->log_level);
-    try {
-      status = server::Serve(*config);
-    } catch (const std::exception& error) {
-      status = Internal("cannot serve: {}", error.what());
-    }
+    status = ServeOrSay(*config);
+    FlushLog(kLastWords);
   }
   return ExitCode(status);
 }

@@ -66,8 +66,6 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
                    "ServiceAccount of the nodes, system:serviceaccount:NAMESPACE:NAME");
   serve.add_option("--health-address", flags.health_address,
                    "HOST:PORT for HTTP /healthz and /readyz (default: none)");
-  serve.add_option("--grpc-health-address", flags.grpc_health_address,
-                   "HOST:PORT for grpc.health.v1 without TLS (default: none)");
   serve.add_option("--metrics-address", flags.metrics_address,
                    "HOST:PORT for HTTP /metrics; may be the health address (default: none)");
   serve.add_option("--log-level", flags.log_level, "debug, info (default), warning or error");
@@ -98,7 +96,6 @@ absl::StatusOr<Config> BuildConfig(const ServeFlags& flags) {
   Override(config.link_token_audience, flags.link_token_audience);
   Override(config.link_token_subject, flags.link_token_subject);
   Override(config.health_address, flags.health_address);
-  Override(config.grpc_health_address, flags.grpc_health_address);
   Override(config.metrics_address, flags.metrics_address);
   if (flags.attach) config.attach = true;
   if (flags.max_volumes) config.max_volumes = *flags.max_volumes;

@@ -35,7 +35,6 @@ struct ServeFlags {
   std::string link_token_audience;
   std::string link_token_subject;
   std::string health_address;
-  std::string grpc_health_address;
   std::string metrics_address;
 };
 

@@ -42,15 +42,22 @@ grpc::Status Dispatch(Service& service, const link::v1::Command& command,
                       "the node does not know this command; is it older than the controller?");
 }
 
-void SetRoom(link::v1::Room& room, const absl::StatusOr<PoolCapacity>& capacity,
-             link::v1::Pool& pool) {
-  if (!capacity.ok()) {
-    pool.set_problem(MessageOf(capacity.status()));
-    return;
-  }
-  room.set_available(capacity->available_bytes);
-  room.set_maximum_volume(capacity->maximum_volume_bytes);
-  room.set_minimum_volume(capacity->minimum_volume_bytes);
+struct Capacities {
+  PoolCapacity thick;
+  PoolCapacity thin;
+};
+
+absl::StatusOr<Capacities> Measure(pool::Pool& pool) {
+  Capacities measured;
+  ASSIGN_OR_RETURN(measured.thick, pool.Measure(Provisioning::kThick));
+  ASSIGN_OR_RETURN(measured.thin, pool.Measure(Provisioning::kThin));
+  return measured;
+}
+
+void SetRoom(link::v1::Room& room, const PoolCapacity& capacity) {
+  room.set_available(capacity.available_bytes);
+  room.set_maximum_volume(capacity.maximum_volume_bytes);
+  room.set_minimum_volume(capacity.minimum_volume_bytes);
 }
 
 }  // namespace
@@ -74,8 +81,13 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
     described.set_id(pool.info().id);
     described.set_name(pool.info().name);
     described.set_default_filesystem(pool.info().default_filesystem);
-    SetRoom(*described.mutable_thick(), pool.Measure(Provisioning::kThick), described);
-    SetRoom(*described.mutable_thin(), pool.Measure(Provisioning::kThin), described);
+    const auto room = pools.questions().Put(pool, Measure);
+    if (room.ok()) {
+      SetRoom(*described.mutable_thick(), room->thick);
+      SetRoom(*described.mutable_thin(), room->thin);
+    } else {
+      described.set_problem(MessageOf(room.status()));
+    }
   };
   if (first.ok()) add(**first);
   for (pool::Pool* const pool : pools.all()) {

@@ -88,6 +88,8 @@ class Router final : public csi::v1::Controller::Service {
   [[nodiscard]] bool IsOwn(const std::string& volume_id) const;
   [[nodiscard]] bool NamesOwnPool(
       const google::protobuf::Map<std::string, std::string>& parameters) const;
+  // PoolKey of where the volume will be made; empty if that is open.
+  std::string KeyOf(const csi::v1::CreateVolumeRequest& request) const;
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
   absl::Status List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                     csi::v1::ListVolumesResponse& response);

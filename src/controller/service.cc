@@ -213,6 +213,14 @@ absl::StatusOr<pool::Pools::Located> Service::LocateAs(
   return located;
 }
 
+std::string Service::KeyOf(
+    const google::protobuf::Map<std::string, std::string>& parameters) const {
+  const auto name = parameters.find("pool");
+  const auto pool = env_.pools.Find(name == parameters.end() ? "" : name->second);
+  if (!pool.ok()) return "";
+  return rpc::PoolKey((*pool)->info().name, (*pool)->info().node);
+}
+
 absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement,
                                     const pool::PoolInfo& pool) const {
   const csi::v1::Topology reach = rpc::ReachOf(pool, env_.driver_name);
@@ -240,12 +248,14 @@ csi::v1::Volume Service::Describe(const Volume& volume, const pool::PoolInfo& po
 grpc::Status Service::CreateVolume(grpc::ServerContext* context,
                                    const csi::v1::CreateVolumeRequest* request,
                                    csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run(context, {"CreateVolume", request->name()}, [&]() -> absl::Status {
-    RETURN_IF_ERROR(rpc::RequireName(request->name(), "name"));
-    ASSIGN_OR_RETURN(const auto lock,
-                     env_.volume_locks.TryLock(NameKey(request->name()), "CreateVolume"));
-    return Create(*request, *response);
-  });
+  return env_.calls.Run(
+      context, {"CreateVolume", request->name(), LogLevel::kInfo, KeyOf(request->parameters())},
+      [&]() -> absl::Status {
+        RETURN_IF_ERROR(rpc::RequireName(request->name(), "name"));
+        ASSIGN_OR_RETURN(const auto lock,
+                         env_.volume_locks.TryLock(NameKey(request->name()), "CreateVolume"));
+        return Create(*request, *response);
+      });
 }
 
 grpc::Status Service::DeleteVolume(grpc::ServerContext* context,
@@ -272,7 +282,8 @@ grpc::Status Service::ListVolumes(grpc::ServerContext* context,
 grpc::Status Service::GetCapacity(grpc::ServerContext* context,
                                   const csi::v1::GetCapacityRequest* request,
                                   csi::v1::GetCapacityResponse* response) {
-  return env_.calls.Run(context, {"GetCapacity", "", LogLevel::kDebug},
+  return env_.calls.Run(context,
+                        {"GetCapacity", "", LogLevel::kDebug, KeyOf(request->parameters())},
                         [&] { return Measure(*request, *response); });
 }
 

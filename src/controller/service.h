@@ -96,6 +96,8 @@ class Service final : public csi::v1::Controller::Service {
   absl::Status RequirePlace(const csi::v1::CreateVolumeRequest& request,
                             const CreateRequest& create) const;
   absl::Status FindNamed(pool::Pool& pool, const std::string& name) const;
+  // PoolKey of the pool that the parameters name; empty if there is none.
+  std::string KeyOf(const google::protobuf::Map<std::string, std::string>& parameters) const;
   absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement,
                              const pool::PoolInfo& pool) const;
   csi::v1::Volume Describe(const Volume& volume, const pool::PoolInfo& pool) const;

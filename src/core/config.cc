@@ -25,7 +25,6 @@ const std::map<std::string_view, std::string Config::*> kTextSettings{
     {"stateDir", &Config::state_dir},
     {"driverName", &Config::driver_name},
     {"healthAddress", &Config::health_address},
-    {"grpcHealthAddress", &Config::grpc_health_address},
     {"metricsAddress", &Config::metrics_address},
     {"kubeletRegistrationDir", &Config::kubelet_registration_dir},
     {"linkListen", &Config::link_listen},
@@ -156,7 +155,6 @@ absl::Status ValidateToken(const Config& config) {
 absl::Status ValidateAddresses(const Config& config) {
   const std::pair<const char*, const std::string*> addresses[] = {
       {"healthAddress", &config.health_address},
-      {"grpcHealthAddress", &config.grpc_health_address},
       {"metricsAddress", &config.metrics_address},
       {"linkListen", &config.link_listen}};
   for (const auto& [name, address] : addresses) {

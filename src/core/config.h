@@ -28,9 +28,8 @@ struct Config {
   std::vector<TopologySegment> topology;  // of the node, beside its own
   std::vector<PoolConfig> pools;
   // HOST:PORT each; empty: not served.
-  std::string health_address;       // HTTP /healthz and /readyz
-  std::string grpc_health_address;  // grpc.health.v1
-  std::string metrics_address;      // HTTP /metrics
+  std::string health_address;   // HTTP /healthz and /readyz
+  std::string metrics_address;  // HTTP /metrics
   // kubelet's plugins_registry, for a node that registers itself; empty: another does that.
   std::string kubelet_registration_dir;
   // The link between nodes and controller; empty: there is none.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
+#include "core/line_writer.h"
 #include "core/message_text.h"
 
 namespace holdfast {
@@ -14,62 +15,60 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct LevelName {
-  LogLevel level;
-  spdlog::level::level_enum spdlog_level;
-  std::string_view name;
-};
-constexpr LevelName kLevels[] = {
-    {LogLevel::kDebug, spdlog::level::debug, "debug"},
-    {LogLevel::kInfo, spdlog::level::info, "info"},
-    {LogLevel::kWarning, spdlog::level::warn, "warning"},
-    {LogLevel::kError, spdlog::level::err, "error"},
-};
+// What is kept while the reader of the log is behind: some thousand lines.
+constexpr std::size_t kMostKept = 1 << 20;
 
-const LevelName& Find(LogLevel level) {
-  for (const LevelName& entry : kLevels) {
-    if (entry.level == level) return entry;
-  }
-  return kLevels[1];
-}
+constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error"};
 
-spdlog::logger& Logger() {
-  static const auto logger = [] {
-    auto made = std::make_shared<spdlog::logger>("holdfast",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%v");  // the line is complete JSON
-    return made;
-  }();
-  return *logger;
-}
+std::atomic<LogLevel> lowest_level{LogLevel::kInfo};
 
-void Write(LogLevel level, const ordered_json& line) {
-  // Invalid UTF-8 (a file name, a tool's output) is replaced, never a reason to lose the line.
-  Logger().log(Find(level).spdlog_level, "{}",
-               line.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-}
+std::string_view NameOf(LogLevel level) { return kLevelNames[static_cast<int>(level)]; }
+
+bool IsLogged(LogLevel level) { return level >= lowest_level.load(std::memory_order_relaxed); }
 
 ordered_json StartLine(LogLevel level, std::string_view message) {
-  return {{"time", NowRfc3339()}, {"level", Find(level).name}, {"message", MessageText(message)}};
+  return {{"time", NowRfc3339()}, {"level", NameOf(level)}, {"message", MessageText(message)}};
+}
+
+std::string TextOf(const ordered_json& line) {
+  // Invalid UTF-8 (a file name, a tool's output) is replaced, never a reason to lose the line.
+  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string ReportDropped(std::uint64_t count) {
+  return TextOf(
+      StartLine(LogLevel::kWarning,
+                fmt::format("{} log lines were dropped: the reader of the log was behind by "
+                            "{} bytes",
+                            count, kMostKept)));
+}
+
+LineWriter& Output() {
+  // Not destroyed: other threads may log until the process has ended.
+  static auto& output = *new LineWriter(STDERR_FILENO, kMostKept, ReportDropped);
+  return output;
 }
 
 }  // namespace
 
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text) {
-  for (const LevelName& entry : kLevels) {
-    if (entry.name == text) return entry.level;
+  for (const LogLevel level :
+       {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
+    if (NameOf(level) == text) return level;
   }
   return InvalidArgument("log level '{}' is none of: debug, info, warning, error", text);
 }
 
-void StartLog(LogLevel level) { Logger().set_level(Find(level).spdlog_level); }
+void StartLog(LogLevel level) { lowest_level.store(level, std::memory_order_relaxed); }
+
+bool FlushLog(std::chrono::milliseconds limit) { return Output().Flush(limit); }
 
 void LogMessage(LogLevel level, std::string_view message) {
-  if (Logger().should_log(Find(level).spdlog_level)) Write(level, StartLine(level, message));
+  if (IsLogged(level)) Output().Write(TextOf(StartLine(level, message)));
 }
 
 void LogCall(LogLevel level, const CallRecord& call) {
-  if (!Logger().should_log(Find(level).spdlog_level)) return;
+  if (!IsLogged(level)) return;
   ordered_json line = StartLine(level, "call");
   line["request"] = call.request_id;
   line["method"] = call.method;
@@ -77,7 +76,7 @@ void LogCall(LogLevel level, const CallRecord& call) {
   line["code"] = CodeName(call.status.code());
   line["ms"] = static_cast<double>(call.duration.count()) / 1000;
   if (!call.status.ok()) line["error"] = MessageOf(call.status);
-  Write(level, line);
+  Output().Write(TextOf(line));
 }
 
 }  // namespace holdfast

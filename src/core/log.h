@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log: one JSON object per line on standard error, written at once so that a crash loses
-// nothing. Callers log facts by name; requests are never written as a whole, so secrets cannot slip
-// in.
+// nothing, but without waiting for a reader that has stopped (core/line_writer.h). Callers log
+// facts by name; requests are never written as a whole, so secrets cannot slip in.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,6 +22,10 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 // Lines below `level` are dropped. Call before threads start; info until then.
 void StartLog(LogLevel level);
+
+// Waits until the reader has taken all lines; false if that takes longer than `limit`. Before the
+// process ends.
+bool FlushLog(std::chrono::milliseconds limit);
 
 // Thread-safe. {"time":…, "level":…, "message":…}
 void LogMessage(LogLevel level, std::string_view message);

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/places.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace holdfast {
 
 Places::Place Places::Take(std::chrono::milliseconds longest) {
+  const auto end = Clock::now() + longest;
   std::unique_lock lock(mutex_);
-  if (!freed_.wait_for(lock, longest, [this] { return free_ > 0; })) return nullptr;
-  --free_;
-  return Place(this);
+  while (true) {
+    const auto now = Clock::now();
+    const auto hanging = taken_.lower_bound(now - patience_);
+    if (static_cast<std::size_t>(std::distance(hanging, taken_.end())) < count_) {
+      taken_.insert(now);
+      return Place(this, GiveBack{now});
+    }
+    if (now >= end) return nullptr;
+    freed_.wait_until(lock, std::min(end, *hanging + patience_));
+  }
 }
 
-void Places::Give() {
+void Places::Give(Clock::time_point taken) {
   {
     const std::lock_guard lock(mutex_);
-    ++free_;
+    taken_.erase(taken_.find(taken));
   }
   freed_.notify_one();
 }

@@ -12,6 +12,8 @@ namespace holdfast::fs {
 namespace {
 
 constexpr std::chrono::minutes kMaxWait{1};
+// Less than the wait, so that programs that hang with one disk keep nobody else out.
+constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::minutes kMkfsDeadline{10};
 constexpr std::size_t kOutputInError = 1024;
 // Under -z, resize2fs and e2fsck of e2fsprogs 1.47 damage filesystems with blocks of 1 KiB: what
@@ -22,7 +24,7 @@ constexpr std::string_view kNoZeroout = "UNIX_IO_NOZEROOUT=1";
 
 // Formatting mostly waits for the disk, so more than one for each core.
 absl::StatusOr<Places::Place> TakePlace() {
-  static Places places(std::max(8U, 2 * std::thread::hardware_concurrency()));
+  static Places places(std::max(8U, 2 * std::thread::hardware_concurrency()), kPatience);
   Places::Place place = places.Take(kMaxWait);
   if (place != nullptr) return place;
   return Unavailable("too many filesystems are being made or checked now; try again later");

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <vector>
 
 #include "core/version.h"
@@ -14,6 +15,9 @@ namespace holdfast::identity {
 namespace {
 
 using Capability = csi::v1::PluginCapability;
+
+// Health is asked for with less than a second's patience.
+constexpr std::chrono::milliseconds kPatience{400};
 
 absl::Status RequirePrograms(const std::string& filesystem_name, const std::string& pool) {
   const fs::Filesystem* const filesystem = fs::FindFilesystem(filesystem_name);
@@ -36,8 +40,9 @@ absl::Status Service::CheckHealth() const {
   const std::vector<pool::Pool*> pools = pools_.all();
   std::vector<std::string> problems;
   for (pool::Pool* const pool : pools) {
+    const absl::Status ready = pools_.questions().Put(
+        *pool, [](pool::Pool& one) { return one.CheckReady(); }, kPatience);
     RETURN_IF_ERROR(RequirePrograms(pool->info().default_filesystem, pool->info().name));
-    const absl::Status ready = pool->CheckReady();
     if (!ready.ok()) problems.push_back(MessageOf(ready));
   }
   if (pools.empty() || problems.size() < pools.size()) return absl::OkStatus();

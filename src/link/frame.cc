@@ -6,10 +6,8 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include <algorithm>
 #include <mutex>
 
-#include "core/message_text.h"
 #include "link/limits.h"
 
 namespace holdfast::link {

@@ -235,7 +235,12 @@ void NodeLink::Hold(Clock::time_point until) {
       return;
     }
     if (Clock::now() >= until) return;
-    if (wire != nullptr) PushPools(*wire);
+    if (wire == nullptr) continue;
+    if (work_.count_pools() != wire->described_pools) {
+      LogInfo("another pool is there now: the link is renewed to say which volumes it has");
+      return;
+    }
+    PushPools(*wire);
   }
 }
 

@@ -40,8 +40,9 @@ struct NodeWork {
 // in this way is no reason to give the old stream up.
 class NodeLink final {
  public:
-  // More commands at once are answered UNAVAILABLE: each holds a thread.
-  static constexpr int kMaxCommands = 64;
+  // More commands at once are answered UNAVAILABLE: each holds a thread. What carries them out has
+  // limits of its own for each pool, so this one is above what a pool that hangs can take.
+  static constexpr int kMaxCommands = 512;
   // The longest time to a new stream, the shortest is half of it; well below Hub::kMaxStreamAge.
   static constexpr std::chrono::minutes kRenewal{10};
 

@@ -31,13 +31,19 @@ bool ShowsAnything(const MountTable& mounts, const StageRecord& record, const st
 
 }  // namespace
 
-absl::StatusOr<std::vector<Leftover>> StageReconciler::Find() const {
+absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) const {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   ASSIGN_OR_RETURN(std::vector<std::string> ids, stages_.VolumeIds());
-  for (pool::Pool* const pool : pools_.all()) {
+  std::erase_if(ids, [&](const std::string& id) {
+    const auto located = pools_.Locate(id);
+    return (located.ok() ? located->pool : nullptr) != pool;
+  });
+  if (pool != nullptr) {
+    // Why it cannot be asked is found out by itself.
     const auto attached = pool->ListOwnDevices();
-    if (!attached.ok()) continue;  // the pool is told of by itself
-    for (const VolumeId& id : *attached) ids.push_back(id.ToString());
+    for (const VolumeId& id : attached.value_or(std::vector<VolumeId>())) {
+      ids.push_back(id.ToString());
+    }
   }
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());

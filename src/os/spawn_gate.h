@@ -14,10 +14,13 @@ namespace holdfast::os {
 
 // Hold this for as long as an exclusive claim is open: children wait. Claims do not wait for each
 // other. Do not start a child while holding it. Thread-safe.
-[[nodiscard]] std::shared_lock<std::shared_mutex> HoldBackSpawns();
+[[nodiscard]] std::shared_lock<std::shared_timed_mutex> HoldBackSpawns();
 
 // Held by the start of a child, from the copy of the descriptors until the child has executed its
-// program: claims wait (about a millisecond).
-[[nodiscard]] std::unique_lock<std::shared_mutex> HoldBackClaims();
+// program: claims wait (about a millisecond). It waits for claims, but no longer than a second: one
+// that hangs in the kernel, as a detachment on a dead disk does, must not keep every other volume
+// from being formatted and checked. The lock is then not owned, and the worst is what is said
+// above.
+[[nodiscard]] std::unique_lock<std::shared_timed_mutex> HoldBackClaims();
 
 }  // namespace holdfast::os

@@ -4,8 +4,35 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace holdfast::pool {
+namespace {
+
+// So few are asked for at once that a slow disk is not taken for one that hangs.
+constexpr std::size_t kConditionsAtOnce = 64;
+
+// Those of volumes of one pool.
+std::vector<VolumeCondition> ConditionsIn(const Questions& questions, Pool& pool,
+                                          std::span<const Volume> volumes) {
+  // What is reached over a network keeps the call's deadline by itself.
+  if (pool.info().node.empty()) return pool.Conditions(volumes);
+  using Conditions = absl::StatusOr<std::vector<VolumeCondition>>;
+  std::vector<VolumeCondition> all;
+  while (!volumes.empty()) {
+    const auto few = volumes.first(std::min(volumes.size(), kConditionsAtOnce));
+    volumes = volumes.subspan(few.size());
+    Conditions some = questions.Put(
+        pool, [asked = std::vector<Volume>(few.begin(), few.end())](Pool& one) -> Conditions {
+          return one.Conditions(asked);
+        });
+    if (!some.ok()) some.emplace(few.size(), VolumeCondition{true, MessageOf(some.status())});
+    std::ranges::move(*some, std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace
 
 absl::Status Pools::Add(std::unique_ptr<Pool> pool) {
   const std::string name = pool->info().name;
@@ -74,7 +101,8 @@ absl::StatusOr<std::vector<VolumeCondition>> Pools::Conditions(
     const auto last = std::find_if(first, volumes.end(),
                                    [&](const Volume& volume) { return volume.id.pool != name; });
     ASSIGN_OR_RETURN(Pool* const pool, Find(name));
-    std::ranges::move(pool->Conditions({first, last}), std::back_inserter(conditions));
+    std::ranges::move(ConditionsIn(questions_, *pool, {first, last}),
+                      std::back_inserter(conditions));
     first = last;
   }
   return conditions;

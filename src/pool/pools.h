@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pool/pool.h"
+#include "pool/questions.h"
 
 namespace holdfast::pool {
 
@@ -41,15 +42,20 @@ class Pools final {
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after,
                                                          std::size_t limit) const;
 
-  // The condition of each of these volumes, which List gave. INVALID_ARGUMENT if a pool is unknown.
+  // The condition of each of these volumes, which List gave; of a pool that hangs, that it does.
+  // INVALID_ARGUMENT if a pool is unknown.
   [[nodiscard]] absl::StatusOr<std::vector<VolumeCondition>> Conditions(
       std::span<const Volume> volumes) const;
 
   [[nodiscard]] std::vector<Pool*> all() const;  // by name
 
+  // For who asks several pools.
+  [[nodiscard]] const Questions& questions() const { return questions_; }
+
  private:
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   Pool* default_ = nullptr;
+  Questions questions_;
 };
 
 }  // namespace holdfast::pool

@@ -6,14 +6,14 @@
 namespace holdfast::server {
 namespace {
 
-void Describe(pool::Pool& pool, admin::v1::Pool& described) {
+void Describe(const pool::Questions& questions, pool::Pool& pool, admin::v1::Pool& described) {
   const pool::PoolInfo& info = pool.info();
   described.set_name(info.name);
   described.set_kind(info.kind);
   described.set_location(info.location);
   described.set_node(info.node);
   described.set_default_filesystem(info.default_filesystem);
-  const auto usage = pool.Usage();
+  const auto usage = questions.Put(pool, [](pool::Pool& one) { return one.Usage(); });
   if (!usage.ok()) {
     described.set_problem(MessageOf(usage.status()));
     return;
@@ -33,8 +33,9 @@ void DescribeUse(const pool::StageRecord& record, admin::v1::Volume& described) 
   for (const auto& [target, publication] : record.publications) described.add_target_paths(target);
 }
 
-void Describe(pool::Pool& pool, const Volume& volume, const VolumeCondition& condition,
-              const pool::StageStore& stages, admin::v1::Volume& described) {
+void Describe(const pool::Questions& questions, pool::Pool& pool, const Volume& volume,
+              const VolumeCondition& condition, const pool::StageStore& stages,
+              admin::v1::Volume& described) {
   described.set_id(volume.id.ToString());
   described.set_name(volume.name);
   described.set_pool(volume.id.pool);
@@ -44,7 +45,8 @@ void Describe(pool::Pool& pool, const Volume& volume, const VolumeCondition& con
   described.set_filesystem(volume.filesystem);
   described.set_state(std::string(ToString(volume.state)));
   described.set_created_at(volume.created_at);
-  const auto device = pool.FindAttached(volume.id);
+  const auto device =
+      questions.Put(pool, [id = volume.id](pool::Pool& one) { return one.FindAttached(id); });
   if (device.ok() && device->has_value()) {
     described.set_device((*device)->path);
     const auto record = stages.Find(described.id());
@@ -60,7 +62,9 @@ grpc::Status AdminService::ListPools(grpc::ServerContext* context,
                                      const admin::v1::ListPoolsRequest*,
                                      admin::v1::ListPoolsResponse* response) {
   return calls_.Run(context, {"ListPools", "", LogLevel::kDebug}, [&] {
-    for (pool::Pool* const pool : pools_.all()) Describe(*pool, *response->add_pools());
+    for (pool::Pool* const pool : pools_.all()) {
+      Describe(pools_.questions(), *pool, *response->add_pools());
+    }
     return absl::OkStatus();
   });
 }
@@ -76,7 +80,8 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext* context,
       const auto problem = problems.find(volumes[i].id.uuid);
       if (problem != problems.end()) conditions.at(i) = VolumeCondition{true, problem->second};
       ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(volumes[i].id.pool));
-      Describe(*pool, volumes[i], conditions.at(i), stages_, *response->add_volumes());
+      Describe(pools_.questions(), *pool, volumes[i], conditions.at(i), stages_,
+               *response->add_volumes());
     }
     return absl::OkStatus();
   });

@@ -52,39 +52,4 @@ HttpRoutes HealthRoutes(const Health& health) {
           {"/readyz", [&health] { return AnswerOf(health.CheckReady()); }}};
 }
 
-grpc::Status GrpcHealth::Service::Check(grpc::ServerContext*,
-                                        const grpc::health::v1::HealthCheckRequest* request,
-                                        grpc::health::v1::HealthCheckResponse* response) {
-  using grpc::health::v1::HealthCheckResponse;
-  if (!request->service().empty()) {
-    return grpc::Status(grpc::StatusCode::NOT_FOUND,
-                        "health is that of the whole driver: leave 'service' empty");
-  }
-  response->set_status(health_.CheckReady().ok() ? HealthCheckResponse::SERVING
-                                                 : HealthCheckResponse::NOT_SERVING);
-  return grpc::Status::OK;
-}
-
-absl::StatusOr<std::unique_ptr<GrpcHealth>> GrpcHealth::Start(const std::string& address,
-                                                              const Health& health) {
-  std::unique_ptr<GrpcHealth> started(new GrpcHealth(health));
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
-  builder.RegisterService(&started->service_);
-  started->server_ = builder.BuildAndStart();
-  if (started->server_ == nullptr || port == 0) {
-    return FailedPrecondition("cannot listen on '{}': is it taken, and an address of this host?",
-                              address);
-  }
-  return started;
-}
-
-GrpcHealth::~GrpcHealth() {
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-}
-
 }  // namespace holdfast::server

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Health for those who cannot call the CSI socket: over HTTP, and as grpc.health.v1.
+// Health over HTTP, for those who cannot call the CSI socket.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -9,7 +9,6 @@
 
 #include "core/status.h"
 #include "proto/csi.grpc.pb.h"
-#include "proto/health.grpc.pb.h"
 #include "server/http_endpoint.h"
 
 namespace holdfast::server {
@@ -32,31 +31,5 @@ class Health final {
 
 // /healthz (alive) and /readyz (ready): 200, or 503 with the reason. `health` outlives them.
 [[nodiscard]] HttpRoutes HealthRoutes(const Health& health);
-
-// grpc.health.v1 without TLS on an address of its own, SERVING when ready. Serves until it goes.
-class GrpcHealth final {
- public:
-  // `address` is HOST:PORT; FAILED_PRECONDITION when it cannot be had. `health` outlives it.
-  [[nodiscard]] static absl::StatusOr<std::unique_ptr<GrpcHealth>> Start(const std::string& address,
-                                                                         const Health& health);
-  ~GrpcHealth();
-
- private:
-  class Service final : public grpc::health::v1::Health::Service {
-   public:
-    explicit Service(const holdfast::server::Health& health) : health_(health) {}
-    grpc::Status Check(grpc::ServerContext* context,
-                       const grpc::health::v1::HealthCheckRequest* request,
-                       grpc::health::v1::HealthCheckResponse* response) override;
-
-   private:
-    const holdfast::server::Health& health_;
-  };
-
-  explicit GrpcHealth(const Health& health) : service_(health) {}
-
-  Service service_;
-  std::unique_ptr<grpc::Server> server_;
-};
 
 }  // namespace holdfast::server

@@ -6,13 +6,8 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "core/status.h"
-
-namespace httplib {
-class Server;
-}
 
 namespace holdfast::server {
 
@@ -21,25 +16,31 @@ struct HttpAnswer {
   std::string text;
 };
 
-// GET handlers by path; called on the endpoint's threads, several at once.
+// GET handlers by path. Each is called by one thread at a time, which lives no longer, and may take
+// its time: the others are not kept waiting. One call answers all who asked before it began.
 using HttpRoutes = std::map<std::string, std::function<HttpAnswer()>>;
 
-// Serves until it goes.
+// Serves until it goes; then waits for the handlers that run.
+//
+// Whoever reaches the port can send anything, so all is bounded: headers (4 KiB; bodies are not
+// read), time (2 s until the request is there, 2 s for the answer to be taken, however the bytes
+// come), requests (one for each connection), and connections. When there are too many of these the
+// oldest ends, so that a peer which sends its request at once is answered.
 class HttpEndpoint final {
  public:
   // `address` is HOST:PORT, HOST empty for all addresses. FAILED_PRECONDITION when it cannot be
-  // had.
+  // had, UNAVAILABLE when no thread is to be had.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(
-      const std::string& address, const HttpRoutes& routes);
+      const std::string& address, HttpRoutes routes);
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
   ~HttpEndpoint();
 
  private:
-  explicit HttpEndpoint(std::unique_ptr<httplib::Server> server);
+  class Loop;
+  explicit HttpEndpoint(std::unique_ptr<Loop> loop);
 
-  std::unique_ptr<httplib::Server> server_;
-  std::thread thread_;
+  std::unique_ptr<Loop> loop_;
 };
 
 }  // namespace holdfast::server

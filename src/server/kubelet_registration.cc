@@ -30,8 +30,7 @@ absl::StatusOr<std::unique_ptr<KubeletRegistration>> KubeletRegistration::Start(
         "kubelet's registration directory '{}' is not there: is this its plugins_registry?",
         directory);
   }
-  ASSIGN_OR_RETURN(const std::string path,
-                   SocketPath(fmt::format("{}/{}-reg.sock", directory, driver_name)));
+  ASSIGN_OR_RETURN(const std::string path, SocketPath(SocketIn(directory, driver_name)));
   RETURN_IF_ERROR(PrepareSocket(path));
   std::unique_ptr<KubeletRegistration> registration(
       new KubeletRegistration(driver_name, csi_socket));
@@ -47,6 +46,11 @@ absl::StatusOr<std::unique_ptr<KubeletRegistration>> KubeletRegistration::Start(
   ASSIGN_OR_RETURN(registration->acceptor_,
                    Acceptor::Start(std::move(socket), file_limit, kLocalReserve, std::move(give)));
   return registration;
+}
+
+std::string KubeletRegistration::SocketIn(const std::string& directory,
+                                          const std::string& driver_name) {
+  return fmt::format("{}/{}-reg.sock", directory, driver_name);
 }
 
 KubeletRegistration::~KubeletRegistration() {

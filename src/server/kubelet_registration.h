@@ -24,6 +24,9 @@ class KubeletRegistration final {
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<KubeletRegistration>> Start(
       const std::string& directory, const std::string& driver_name, const std::string& csi_socket,
       int file_limit);
+  // Where it listens.
+  [[nodiscard]] static std::string SocketIn(const std::string& directory,
+                                            const std::string& driver_name);
   KubeletRegistration(const KubeletRegistration&) = delete;
   KubeletRegistration& operator=(const KubeletRegistration&) = delete;
   ~KubeletRegistration();

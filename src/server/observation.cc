@@ -19,13 +19,9 @@ absl::StatusOr<Observation> Observation::Start(const Config& config, grpc::Serve
       return HttpAnswer{200, metrics.Text()};
     });
   }
-  for (const auto& [address, handlers] : routes) {
-    ASSIGN_OR_RETURN(auto endpoint, HttpEndpoint::Start(address, handlers));
+  for (auto& [address, handlers] : routes) {
+    ASSIGN_OR_RETURN(auto endpoint, HttpEndpoint::Start(address, std::move(handlers)));
     started.http_.push_back(std::move(endpoint));
-  }
-  if (!config.grpc_health_address.empty()) {
-    ASSIGN_OR_RETURN(started.grpc_health_,
-                     GrpcHealth::Start(config.grpc_health_address, *started.health_));
   }
   return started;
 }

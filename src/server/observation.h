@@ -25,7 +25,6 @@ class Observation final {
  private:
   std::unique_ptr<Health> health_;
   std::vector<std::unique_ptr<HttpEndpoint>> http_;
-  std::unique_ptr<GrpcHealth> grpc_health_;
 };
 
 }  // namespace holdfast::server

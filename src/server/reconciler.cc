@@ -28,6 +28,13 @@ bool IsOfNode(LeftoverKind kind) {
   }
 }
 
+// Names of the pools, and the empty one, for what belongs to none.
+std::vector<std::string> LanesOf(const pool::Pools& pools) {
+  std::vector<std::string> names{""};
+  for (const pool::Pool* const pool : pools.all()) names.push_back(pool->info().name);
+  return names;
+}
+
 milliseconds Jittered(milliseconds interval) {
   static thread_local std::minstd_rand chance(std::random_device{}());
   const auto fifth = interval.count() / 5;
@@ -47,12 +54,25 @@ void Reconciler::Stop() {
   }
   stopped_.notify_all();
   if (thread_.joinable()) thread_.join();
+  for (const std::string& name : LanesOf(pools_)) {
+    while (!looks_.Await(name).ok()) continue;
+  }
+}
+
+std::set<std::string> Reconciler::BusyPools() const {
+  std::set<std::string> busy;
+  for (const std::string& name : LanesOf(pools_)) {
+    if (looks_.IsUnderWay(name)) busy.insert(name);
+  }
+  return busy;
 }
 
 std::vector<Reconciler::OpenLeftover> Reconciler::Open() const {
   const std::lock_guard lock(mutex_);
   std::vector<OpenLeftover> open;
-  for (const auto& [key, leftover] : open_) open.push_back(leftover);
+  for (const auto& [pool, leftovers] : open_) {
+    for (const auto& [key, leftover] : leftovers) open.push_back(leftover);
+  }
   return open;
 }
 
@@ -72,18 +92,32 @@ void Reconciler::Run() {
 }
 
 void Reconciler::Round() {
-  std::map<Key, OpenLeftover> open;
-  for (const Leftover& leftover : FindAll(open)) {
-    const auto start = std::chrono::steady_clock::now();
-    Treat(leftover, open);
-    const auto took = std::chrono::steady_clock::now() - start;
-    if (!Rest(std::max(kShortestRest, std::chrono::duration_cast<milliseconds>(took)))) return;
+  for (const std::string& name : LanesOf(pools_)) {
+    if (!Rest(milliseconds(0))) return;
+    const auto pool = name.empty() ? nullptr : pools_.Find(name).value_or(nullptr);
+    const absl::Status looked = looks_.Run(name, "the look", [this, pool] { LookAfter(pool); });
+    if (!looked.ok()) PublishHung(name);
   }
-  Publish(std::move(open));
   ++rounds_;
 }
 
-std::vector<Leftover> Reconciler::FindAll(std::map<Key, OpenLeftover>& open) const {
+void Reconciler::LookAfter(pool::Pool* pool) {
+  const std::string name = pool == nullptr ? "" : pool->info().name;
+  try {
+    Leftovers open;
+    for (const Leftover& leftover : FindAll(pool, open)) {
+      const auto start = std::chrono::steady_clock::now();
+      Treat(leftover, name, open);
+      const auto took = std::chrono::steady_clock::now() - start;
+      if (!Rest(std::max(kShortestRest, std::chrono::duration_cast<milliseconds>(took)))) return;
+    }
+    Publish(name, std::move(open));
+  } catch (const std::exception& error) {
+    LogError("reconciler: unexpected failure: {}", error.what());
+  }
+}
+
+std::vector<Leftover> Reconciler::FindAll(pool::Pool* pool, Leftovers& open) const {
   std::vector<Leftover> all;
   const auto take = [&](const absl::StatusOr<std::vector<Leftover>>& found,
                         const Leftover& otherwise) {
@@ -94,19 +128,20 @@ std::vector<Leftover> Reconciler::FindAll(std::map<Key, OpenLeftover>& open) con
     }
   };
   // The node's first: writers may wait for a growth that was interrupted.
-  take(node_.Find(), {LeftoverKind::kUnreadableStages, "node"});
-  for (pool::Pool* const pool : pools_.all()) {
+  const auto of_node = node_.Find(pool);
+  if (of_node.ok() || pool == nullptr) take(of_node, {LeftoverKind::kUnreadableStages, "node"});
+  if (pool != nullptr) {
     take(pool->FindLeftovers(), {LeftoverKind::kUnreachablePool, pool->info().name});
   }
   return all;
 }
 
-void Reconciler::Treat(const Leftover& leftover, std::map<Key, OpenLeftover>& open) {
+void Reconciler::Treat(const Leftover& leftover, const std::string& of, Leftovers& open) {
   const auto lock = volume_locks_.TryLockInBackground(leftover.subject, "the reconciler");
   if (!lock) {  // a call is at work on it: nothing new is known
     const std::lock_guard guard(mutex_);
-    const auto before = open_.find({leftover.kind, leftover.subject});
-    if (before != open_.end()) open.insert(*before);
+    const auto before = open_[of].find({leftover.kind, leftover.subject});
+    if (before != open_[of].end()) open.insert(*before);
     return;
   }
   const absl::StatusOr<bool> ended = Settle(leftover);
@@ -123,30 +158,46 @@ absl::StatusOr<bool> Reconciler::Settle(const Leftover& leftover) {
   return located.pool->Settle(located.id);
 }
 
-void Reconciler::Keep(const Leftover& leftover, const absl::Status& problem,
-                      std::map<Key, OpenLeftover>& open) {
+void Reconciler::Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open) {
   open.emplace(Key{leftover.kind, leftover.subject},
                OpenLeftover{leftover, MessageOf(problem), NowRfc3339()});
 }
 
 // Each is logged when it is first seen and when it has gone, not every round.
-void Reconciler::Publish(std::map<Key, OpenLeftover> open) {
+void Reconciler::Publish(const std::string& of, Leftovers open) {
   const std::lock_guard lock(mutex_);
+  Leftovers& known = open_[of];
   for (auto& [key, now] : open) {
-    const auto before = open_.find(key);
-    if (before != open_.end()) {
+    const auto before = known.find(key);
+    if (before != known.end()) {
       now.since = before->second.since;
       continue;
     }
     LogWarning("reconciler: {} of {} is left: {}; to be done: {}", ToString(key.first), key.second,
                now.problem, RemedyOf(key.first));
   }
-  for (const auto& [key, before] : open_) {
+  for (const auto& [key, before] : known) {
     if (!open.contains(key)) {
       LogInfo("reconciler: {} of {} is no more", ToString(key.first), key.second);
     }
   }
-  open_ = std::move(open);
+  known = std::move(open);
+}
+
+// What is known of it stays as it is.
+void Reconciler::PublishHung(const std::string& of) {
+  Leftovers open;
+  {
+    const std::lock_guard lock(mutex_);
+    open = open_[of];
+  }
+  const Leftover hung = of.empty() ? Leftover{LeftoverKind::kUnreadableStages, "node"}
+                                   : Leftover{LeftoverKind::kUnreachablePool, of};
+  Keep(hung,
+       Unavailable("looking for what is half done has not come to an end: does its disk or its "
+                   "cluster hang, or is it very slow?"),
+       open);
+  Publish(of, std::move(open));
 }
 
 bool Reconciler::Rest(milliseconds time) {

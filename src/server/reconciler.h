@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,20 +16,26 @@
 
 #include "core/key_lock.h"
 #include "core/leftover.h"
+#include "core/long_work.h"
 #include "node/stage_reconciler.h"
 #include "pool/pools.h"
 #include "pool/stage_store.h"
 
 namespace holdfast::server {
 
-// One thread of its own. It looks without locks; only to end something it takes the volume's lock,
-// which no call is made to wait for long (KeyLock), and which it does without when a call holds it.
-// After each such step it rests as long as the step took. Public functions are thread-safe.
+// One thread of its own, and while it looks after a pool another one, so that a pool that hangs is
+// passed over until it answers. It looks without locks; only to end something it takes the volume's
+// lock, which no call is made to wait for long (KeyLock), and which it does without when a call
+// holds it. After each such step it rests as long as the step took. Public functions are
+// thread-safe.
 class Reconciler final {
  public:
   // Each pause between rounds is within a fifth of this, by chance, so that the nodes of a cluster
   // do not all look at once.
   static constexpr std::chrono::seconds kInterval{30};
+
+  // A pool that takes longer is reported, and the next ones have their turn.
+  static constexpr std::chrono::seconds kPatience{10};
 
   struct OpenLeftover {
     Leftover leftover;
@@ -46,8 +53,11 @@ class Reconciler final {
 
   // Begins with the first round. Once, when the pools are recovered.
   void Start();
-  // Ends after the step that is under way.
+  // Ends after the steps that are under way, however long these take.
   void Stop();
+
+  // Names of the pools that it is looking after.
+  [[nodiscard]] std::set<std::string> BusyPools() const;
 
   // What the last round could not end.
   [[nodiscard]] std::vector<OpenLeftover> Open() const;
@@ -57,15 +67,18 @@ class Reconciler final {
 
  private:
   using Key = std::pair<LeftoverKind, std::string>;
+  using Leftovers = std::map<Key, OpenLeftover>;
 
   void Run();
   void Round();
-  [[nodiscard]] std::vector<Leftover> FindAll(std::map<Key, OpenLeftover>& open) const;
-  void Treat(const Leftover& leftover, std::map<Key, OpenLeftover>& open);
+  // `pool` is nullptr for what belongs to no pool here.
+  void LookAfter(pool::Pool* pool);
+  [[nodiscard]] std::vector<Leftover> FindAll(pool::Pool* pool, Leftovers& open) const;
+  void Treat(const Leftover& leftover, const std::string& of, Leftovers& open);
   absl::StatusOr<bool> Settle(const Leftover& leftover);
-  static void Keep(const Leftover& leftover, const absl::Status& problem,
-                   std::map<Key, OpenLeftover>& open);
-  void Publish(std::map<Key, OpenLeftover> open);
+  static void Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open);
+  void Publish(const std::string& of, Leftovers open);
+  void PublishHung(const std::string& of);
   // False when it is to stop.
   bool Rest(std::chrono::milliseconds time);
 
@@ -78,9 +91,10 @@ class Reconciler final {
   mutable std::mutex mutex_;
   std::condition_variable stopped_;
   bool stopping_ = false;                          // guarded by mutex_
-  std::map<Key, OpenLeftover> open_;               // guarded by mutex_
+  std::map<std::string, Leftovers> open_;          // by pool, as below; guarded by mutex_
   std::map<LeftoverKind, std::uint64_t> settled_;  // guarded by mutex_
   std::thread thread_;
+  LongWork looks_{kPatience};  // by the name of the pool, empty for what belongs to none
 };
 
 }  // namespace holdfast::server

@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include <absl/synchronization/mutex.h>
+#include <fmt/ranges.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -27,6 +28,7 @@
 #include "os/file.h"
 #include "os/file_limit.h"
 #include "os/loop_device.h"
+#include "os/release.h"
 #include "os/startup_pages.h"
 #include "pool/awaited_pool.h"
 #include "pool/file_pool.h"
@@ -42,36 +44,17 @@
 #include "server/observation.h"
 #include "server/reconciler.h"
 #include "server/socket.h"
+#include "server/stop_guard.h"
 
 namespace holdfast::server {
 namespace {
 
-constexpr std::chrono::seconds kDrainTime{25};  // kubelet's patience is 30 s
+constexpr std::chrono::seconds kStopTime{25};  // kubelet's patience is 30 s
+constexpr std::chrono::milliseconds kLastWords{500};
+constexpr std::size_t kMostNamed = 20;  // calls, when they are not waited for any longer
 constexpr std::chrono::milliseconds kGoodbyeTime{500};
 // A CreateVolume may list every node of a large cluster as topology.
 constexpr int kMaxMessageBytes = 64 << 20;
-
-class SignalWaiter final {
- public:
-  // Blocks the signals that end the process, in this thread and all that it starts.
-  SignalWaiter() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    // A CO that hangs up must not end the process.
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-
-  int Wait() const {
-    int signal = 0;
-    sigwait(&signals_, &signal);
-    return signal;
-  }
-
- private:
-  sigset_t signals_{};
-};
 
 // What the services work on; outlives the gRPC server.
 struct Parts {
@@ -253,13 +236,45 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts
       });
 }
 
+// Whether anything is under way on the pool, which may then hang.
+bool IsBusy(const pool::PoolInfo& pool, const Parts& parts) {
+  return parts.calls.BusyPools().contains(rpc::PoolKey(pool.name, pool.node)) ||
+         parts.reconciler.BusyPools().contains(pool.name) ||
+         parts.pools.questions().Unanswered().contains(pool.name);
+}
+
+// What is done when stopping takes too long, right before the process ends. Children end with it.
+// A thread that hangs in the kernel stays, and may yet complete one system call on its pool: a
+// successor gets everything but the lock of that pool.
+void GiveUp(const Config& config, const Parts& parts) {
+  const std::vector<std::string> running = parts.calls.Running();
+  for (std::size_t i = 0; i < std::min(running.size(), kMostNamed); ++i) LogError("{}", running[i]);
+  std::vector<std::string> busy;
+  for (const PoolConfig& pool : config.pools) {
+    const auto opened = parts.pools.Find(pool.name);
+    const bool starting = !opened.ok() || !parts.calls.ready();
+    if (starting || IsBusy((*opened)->info(), parts)) busy.push_back(pool.location);
+  }
+  LogError("stopping has taken {} s: ending with {} calls under way; not done with: {}",
+           kStopTime.count(), running.size(),
+           busy.empty() ? "no pool" : fmt::format("{}", fmt::join(busy, ", ")));
+  FlushLog(kLastWords);
+  os::ReleaseFilesAndSockets(busy);
+  const auto socket = SocketPath(config.endpoint);
+  if (socket.ok()) RemoveDeadSocket(*socket);
+  if (!config.kubelet_registration_dir.empty()) {
+    RemoveDeadSocket(
+        KubeletRegistration::SocketIn(config.kubelet_registration_dir, config.driver_name));
+  }
+}
+
 }  // namespace
 
 absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(ValidateConfig(config));
   ASSIGN_OR_RETURN(const std::string socket_path, SocketPath(config.endpoint));
   if (!config.link_tls.empty()) RETURN_IF_ERROR(link::CheckTls({config.link_tls}));
-  const SignalWaiter signals;
+  std::signal(SIGPIPE, SIG_IGN);  // a CO that hangs up must not end the process
   RETURN_IF_ERROR(os::KeepNeededCapabilities());
   RETURN_IF_ERROR(os::ForbidCoreDumps());
   RouteGrpcLog();
@@ -276,6 +291,7 @@ absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(PrepareSocket(socket_path));
   ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
   Parts parts(std::move(stages));
+  ASSIGN_OR_RETURN(const auto guard, StopGuard::Start(kStopTime, [&] { GiveUp(config, parts); }));
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts));
   Services services(config, parts);
   Linked linked(config, parts, services.controller);
@@ -318,11 +334,13 @@ absl::Status Serve(const Config& config) {
   }
   os::RetireIdleLoops();  // those that a killed process left
   os::ReleaseStartupPages();
-  LogInfo("signal {}: finishing what is running", signals.Wait());
+  LogInfo("signal {}: finishing what is running", guard->Wait());
+  parts.calls.Refuse();
   registration.reset();
   node_link.reset();
   parts.reconciler.Stop();
-  parts.calls.Drain(kDrainTime);
+  parts.calls.AwaitIdle();
+  parts.pools.questions().AwaitAnswers();
   acceptor.reset();
   name.reset();
   // A peer that is connected and silent would keep gRPC waiting for a ping of its own.

@@ -73,6 +73,11 @@ absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path) {
   return socket;
 }
 
+void RemoveDeadSocket(const std::string& path) {
+  const auto answers = SomebodyAnswers(path);
+  if (answers.ok() && !*answers) RemoveSocket(path);
+}
+
 SocketName::~SocketName() { RemoveSocket(path_); }
 
 }  // namespace holdfast::server

@@ -18,6 +18,9 @@ namespace holdfast::server {
 // owner alone if the umask says so.
 [[nodiscard]] absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path);
 
+// Removes the socket at `path` unless somebody listens there; anything else stays.
+void RemoveDeadSocket(const std::string& path);
+
 // Takes the name of a socket away when it goes, so that callers see at once that nobody is there.
 class SocketName final {
  public:

@@ -3,44 +3,28 @@
 
 import driver_fixtures
 import grpc
-import health_pb2
 import pytest
 import serve
-from csi_client import at_least, capability, code_of
+from csi_client import at_least, capability
 from driver import SIZES, Driver
 from link_files import free_port
 from observed import get, metric
-
-HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].methods_by_name["Check"]
 
 
 @pytest.fixture
 def observed(directory):
     driver = Driver(driver_fixtures.binary(), directory)
-    driver.port, driver.grpc_port = free_port(), free_port()
+    driver.port = free_port()
     driver.server.command += [f"--health-address=127.0.0.1:{driver.port}",
-                              f"--metrics-address=127.0.0.1:{driver.port}",
-                              f"--grpc-health-address=127.0.0.1:{driver.grpc_port}"]
+                              f"--metrics-address=127.0.0.1:{driver.port}"]
     driver.start()
     yield driver
     assert driver.server.stop() is None
 
 
-def grpc_health(driver, service=""):
-    with grpc.insecure_channel(f"127.0.0.1:{driver.grpc_port}") as channel:
-        check = channel.unary_unary("/grpc.health.v1.Health/Check",
-                                    health_pb2.HealthCheckRequest.SerializeToString,
-                                    health_pb2.HealthCheckResponse.FromString)
-        return check(health_pb2.HealthCheckRequest(service=service), timeout=10).status
-
-
 def test_a_driver_that_is_well(observed):
     assert get(observed.port, "/healthz") == (200, "ok\n")
     assert get(observed.port, "/readyz") == (200, "ok\n")
-    assert grpc_health(observed) == health_pb2.HealthCheckResponse.SERVING
-    with pytest.raises(grpc.RpcError) as refused:
-        grpc_health(observed, "csi.v1.Node")
-    assert code_of(refused.value) == "NOT_FOUND"
     assert get(observed.port, "/")[0] == 404
 
 
@@ -49,7 +33,6 @@ def test_a_pool_that_is_gone_makes_it_unready_but_not_dead(observed):
     observed.pool.rename(aside)
     status, why = get(observed.port, "/readyz")
     assert (status, str(observed.pool) in why) == (503, True)
-    assert grpc_health(observed) == health_pb2.HealthCheckResponse.NOT_SERVING
     assert get(observed.port, "/healthz")[0] == 200
     assert metric(observed.port, "holdfast_pool_ready", pool="default") == 0
     aside.rename(observed.pool)
@@ -76,9 +59,9 @@ def test_calls_and_pools_are_measured(observed):
 def test_an_address_that_is_taken_is_told_at_the_start(observed, directory):
     other = directory / "other"
     other.mkdir()
-    for flag, port in (("health", observed.port), ("grpc-health", observed.grpc_port)):
+    for flag in ("health", "metrics"):
         second = Driver(driver_fixtures.binary(), other)
-        second.server.command.append(f"--{flag}-address=127.0.0.1:{port}")
+        second.server.command.append(f"--{flag}-address=127.0.0.1:{observed.port}")
         second.server.start()
         assert second.server.process.wait(serve.READY_SECONDS) != 0
-        assert f"cannot listen on '127.0.0.1:{port}'" in second.log()
+        assert f"cannot listen on '127.0.0.1:{observed.port}'" in second.log()

@@ -24,8 +24,11 @@ using test::NodeFixture;
 struct Fixture : NodeFixture {
   std::string Found() const {
     std::string text;
-    for (const Leftover& leftover : test::Value(StageReconciler(*pools, stages).Find())) {
-      text += fmt::format("{}{}", text.empty() ? "" : " ", ToString(leftover.kind));
+    const StageReconciler reconciler(*pools, stages);
+    for (pool::Pool* const of : {static_cast<pool::Pool*>(nullptr), pools->all().front()}) {
+      for (const Leftover& leftover : test::Value(reconciler.Find(of))) {
+        text += fmt::format("{}{}", text.empty() ? "" : " ", ToString(leftover.kind));
+      }
     }
     return text;
   }

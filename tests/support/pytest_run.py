@@ -16,8 +16,7 @@ import mount_namespace
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FAIL, CANNOT_RUN = 1, 77
-PROTOCOLS = ("csi.proto", "admin.proto", "link.proto", "pluginregistration.proto",
-             "health.proto")
+PROTOCOLS = ("csi.proto", "admin.proto", "link.proto", "pluginregistration.proto")
 
 
 def parser(description, epilog=None):

@@ -5,7 +5,9 @@
 #include <condition_variable>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -74,42 +76,111 @@ TEST_CASE("each call is logged with its method, volume and code, failures as war
   CHECK(second["request"].get<int>() > first["request"].get<int>());
 }
 
-TEST_CASE("more calls at once than there may be are unavailable, and only those") {
+constexpr char kOfHung[] = "hung:n1:00000000-0000-5000-8000-000000000001";
+constexpr char kOfWell[] = "well:n1:00000000-0000-5000-8000-000000000001";
+
+// Calls that wait until the test lets them go.
+class Hanging final {
+ public:
+  explicit Hanging(CallRunner& calls) : calls_(calls) {}
+  ~Hanging() { LetGo(); }
+
+  // Returns when they all run.
+  void Add(int count, const CallRunner::Call& call) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this, call] {
+        const grpc::Status status = calls_.Run(nullptr, call, [this] {
+          std::unique_lock lock(mutex_);
+          ++running_;
+          changed_.notify_all();
+          changed_.wait(lock, [this] { return let_go_; });
+          return absl::OkStatus();
+        });
+        const std::lock_guard lock(mutex_);
+        if (status.ok()) ++succeeded_;
+      });
+    }
+    std::unique_lock lock(mutex_);
+    wanted_ += count;
+    changed_.wait(lock, [this] { return running_ == wanted_; });
+  }
+  int LetGo() {
+    {
+      const std::lock_guard lock(mutex_);
+      let_go_ = true;
+      changed_.notify_all();
+    }
+    threads_.clear();
+    return succeeded_;
+  }
+
+ private:
+  CallRunner& calls_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int running_ = 0;
+  int wanted_ = 0;
+  int succeeded_ = 0;
+  bool let_go_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+CallRunner::Call About(const char* volume, const char* method = "NodeStageVolume") {
+  return {method, volume, LogLevel::kDebug};
+}
+
+TEST_CASE("a pool that hangs takes no more calls than its share, and only its own") {
   const test::CapturedStderr captured;
   CallRunner calls;
-  std::mutex mutex;
-  std::condition_variable changed;
-  int waiting = 0;
-  bool finish = false;
-  int succeeded = 0;
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < CallRunner::kMaxCalls; ++i) {
-    threads.emplace_back([&] {
-      const grpc::Status status = calls.RunAlways(kQuiet, [&] {
-        std::unique_lock lock(mutex);
-        ++waiting;
-        changed.notify_all();
-        changed.wait(lock, [&] { return finish; });
-        return absl::OkStatus();
-      });
-      const std::lock_guard lock(mutex);
-      if (status.ok()) ++succeeded;
-    });
-  }
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return waiting == CallRunner::kMaxCalls; });
-  }
-  CHECK(calls.RunAlways(kQuiet, Succeed).error_code() == grpc::UNAVAILABLE);
-  CHECK(calls.RunAlways(kQuiet, Succeed).error_code() == grpc::UNAVAILABLE);
-  {
-    const std::lock_guard lock(mutex);
-    finish = true;
-    changed.notify_all();
-  }
-  threads.clear();
-  CHECK(succeeded == CallRunner::kMaxCalls);
+  calls.SetReady();
+  Hanging hanging(calls);
+  hanging.Add(CallRunner::kMaxPerPool, About(kOfHung));
+  const grpc::Status refused = calls.Run(nullptr, About(kOfHung), Succeed);
+  CHECK(refused.error_code() == grpc::UNAVAILABLE);
+  CHECK_THAT(refused.error_message(), Catch::Contains("pool 'hung' of node 'n1'"));
+  // A creation has a name yet, no id.
+  const CallRunner::Call creation{"CreateVolume", "pvc", LogLevel::kDebug, PoolKey("hung", "n1")};
+  CHECK(calls.Run(nullptr, creation, Succeed).error_code() == grpc::UNAVAILABLE);
+  CHECK(calls.Run(nullptr, About(kOfWell), Succeed).ok());
+  CHECK(calls.Run(nullptr, kQuiet, Succeed).ok());
   CHECK(calls.RunAlways(kQuiet, Succeed).ok());
+  CHECK(calls.BusyPools() == std::set<std::string>{PoolKey("hung", "n1")});
+  CHECK(hanging.LetGo() == CallRunner::kMaxPerPool);
+  CHECK(calls.Run(nullptr, About(kOfHung), Succeed).ok());
+  CHECK(calls.BusyPools().empty());
+}
+
+TEST_CASE("creation is refused before teardown is") {
+  const test::CapturedStderr captured;
+  CallRunner calls;
+  calls.SetReady();
+  Hanging hanging(calls);
+  hanging.Add(CallRunner::kMaxPerPool, About(kOfHung));
+  for (const char* const method :
+       {"NodeUnpublishVolume", "NodeUnstageVolume", "ControllerUnpublishVolume", "DeleteVolume"}) {
+    CHECK(calls.Run(nullptr, About(kOfHung, method), Succeed).ok());
+    CHECK(calls.Run(nullptr, About(kOfHung), Succeed).error_code() == grpc::UNAVAILABLE);
+  }
+  hanging.Add(CallRunner::kMaxPerPoolForTeardown - CallRunner::kMaxPerPool,
+              About(kOfHung, "NodeUnstageVolume"));
+  CHECK(calls.Run(nullptr, About(kOfHung, "DeleteVolume"), Succeed).error_code() ==
+        grpc::UNAVAILABLE);
+}
+
+TEST_CASE("what stops refuses all calls, and waits for those that run") {
+  const test::CapturedStderr captured;
+  CallRunner calls;
+  calls.SetReady();
+  Hanging hanging(calls);
+  hanging.Add(1, About(kOfHung, "DeleteVolume"));
+  calls.Refuse();
+  CHECK(calls.RunAlways(kQuiet, Succeed).error_code() == grpc::UNAVAILABLE);
+  const std::vector<std::string> running = calls.Running();
+  REQUIRE(running.size() == 1);
+  CHECK_THAT(running[0], Catch::StartsWith(std::string("DeleteVolume of '") + kOfHung));
+  std::jthread letting_go([&] { hanging.LetGo(); });
+  calls.AwaitIdle();
+  CHECK(calls.Running().empty());
 }
 
 }  // namespace

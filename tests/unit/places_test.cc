@@ -22,6 +22,17 @@ TEST_CASE("no more than the given number have a place") {
   CHECK(places.Take(0ms) != nullptr);
 }
 
+TEST_CASE("who has had a place for too long keeps nobody out, and gives nothing back twice") {
+  Places places(1, 20ms);
+  Places::Place hanging = places.Take(0ms);
+  Places::Place next = places.Take(1min);  // as soon as the first one has lasted too long
+  REQUIRE(next != nullptr);
+  hanging.reset();
+  next.reset();
+  const Places::Place third = places.Take(0ms);
+  REQUIRE(third != nullptr);
+}
+
 TEST_CASE("who waits gets the place that is given back") {
   Places places(1);
   std::atomic<int> inside{0};

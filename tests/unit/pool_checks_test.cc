@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/message_text.h"
-#include "support/status_checks.h"
+#include "support/outcome.h"
 
 namespace holdfast::link {
 namespace {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/line_writer.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+bool TakesMore(int fd) {
+  pollfd watched{fd, POLLOUT, 0};
+  return ::poll(&watched, 1, 0) == 1;  // an error is found out by the write
+}
+
+// Waits for the reader. What cannot be written at all is lost: there is nowhere else to report it.
+void WriteWaiting(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {  // another program made it non-blocking
+      pollfd watched{fd, POLLOUT, 0};
+      ::poll(&watched, 1, -1);
+    } else if (errno != EINTR) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void LineWriter::Write(std::string line) {
+  const std::lock_guard lock(mutex_);
+  if (!draining_) WriteKept();
+  std::size_t written = 0;
+  if (!draining_ && kept_.empty()) written = WriteWithoutWaiting(line);
+  if (written == line.size()) return;
+  if (written == 0) {
+    Keep(std::move(line));
+  } else {
+    Append(line.substr(written));  // a line that was begun is finished
+  }
+  StartDraining();
+}
+
+// A pipe that poll reports as writable takes PIPE_BUF bytes without waiting (pipe(7)).
+std::size_t LineWriter::WriteWithoutWaiting(const std::string& text) const {
+  std::size_t written = 0;
+  while (written < text.size() && TakesMore(fd_)) {
+    const std::size_t size = std::min<std::size_t>(text.size() - written, PIPE_BUF);
+    const ssize_t count = ::write(fd_, text.data() + written, size);
+    if (count >= 0) {
+      written += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      return written;
+    } else if (errno != EINTR) {
+      return text.size();  // the reader has gone
+    }
+  }
+  return written;
+}
+
+// What a thread should have written that could not be started.
+void LineWriter::WriteKept() {
+  while (true) {
+    if (kept_.empty() && dropped_ > 0) Append(report_(std::exchange(dropped_, 0)));
+    if (kept_.empty()) return;
+    std::string& first = kept_.front();
+    const std::size_t written = WriteWithoutWaiting(first);
+    kept_bytes_ -= written;
+    if (written < first.size()) {
+      first.erase(0, written);
+      return;
+    }
+    kept_.pop_front();
+  }
+}
+
+void LineWriter::Keep(std::string line) {
+  std::string report = dropped_ > 0 ? report_(dropped_) : "";
+  if (kept_bytes_ + report.size() + line.size() > most_kept_) {
+    ++dropped_;
+    return;
+  }
+  if (dropped_ > 0) Append(std::move(report));
+  dropped_ = 0;
+  Append(std::move(line));
+}
+
+void LineWriter::Append(std::string text) {
+  kept_bytes_ += text.size();
+  kept_.push_back(std::move(text));
+}
+
+void LineWriter::StartDraining() {
+  if (draining_ || kept_.empty()) return;
+  try {
+    std::thread([this] { Drain(); }).detach();
+    draining_ = true;
+  } catch (const std::system_error&) {
+    // No thread to be had: the next line tries again.
+  }
+}
+
+void LineWriter::Drain() {
+  std::unique_lock lock(mutex_);
+  while (!kept_.empty() || dropped_ > 0) {
+    if (kept_.empty()) Append(report_(std::exchange(dropped_, 0)));
+    const std::string text = std::move(kept_.front());
+    kept_.pop_front();
+    lock.unlock();
+    WriteWaiting(fd_, text);
+    lock.lock();
+    kept_bytes_ -= text.size();
+  }
+  draining_ = false;
+  drained_.notify_all();
+}
+
+bool LineWriter::Flush(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  StartDraining();
+  return drained_.wait_for(lock, limit, [this] { return kept_.empty() && !draining_; });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/questions.h"
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+namespace holdfast::pool {
+namespace {
+
+absl::Status NoAnswer(const std::string& pool, Questions::Clock::time_point begun) {
+  const auto age =
+      std::chrono::duration_cast<std::chrono::seconds>(Questions::Clock::now() - begun).count();
+  return Unavailable(
+      "pool '{}' does not answer, for {} s now: is the disk or network that carries it hung or "
+      "frozen?",
+      pool, age);
+}
+
+}  // namespace
+
+absl::Status Questions::Run(const std::string& pool, std::function<void()> ask,
+                            Clock::duration patience) const {
+  const auto question = std::make_shared<Question>();
+  question->end = question->begun + patience;
+  std::unique_lock lock(state_->mutex);
+  const auto [first, last] = state_->open.equal_range(pool);
+  const auto late = std::find_if(
+      first, last, [&](const auto& open) { return open.second->end <= question->begun; });
+  if (late != last) return NoAnswer(pool, late->second->begun);
+  try {
+    // It cannot end before it is counted: the lock is held.
+    std::thread([state = state_, pool, question, ask = std::move(ask)] {
+      absl::Status failure;
+      try {
+        ask();
+      } catch (const std::exception& error) {
+        failure = Internal("unexpected failure: {}", error.what());
+      }
+      End(*state, pool, question, std::move(failure));
+    }).detach();
+  } catch (const std::system_error& error) {
+    return Unavailable("pool '{}' cannot be asked, for want of a thread: {}", pool, error.what());
+  }
+  state_->open.emplace(pool, question);
+  if (state_->answered.wait_until(lock, question->end, [&] { return question->answered; })) {
+    return question->failure;
+  }
+  return NoAnswer(pool, question->begun);
+}
+
+void Questions::End(State& state, const std::string& pool,
+                    const std::shared_ptr<Question>& question, absl::Status failure) {
+  const std::lock_guard lock(state.mutex);
+  question->answered = true;
+  question->failure = std::move(failure);
+  const auto [first, last] = state.open.equal_range(pool);
+  state.open.erase(
+      std::find_if(first, last, [&](const auto& open) { return open.second == question; }));
+  state.answered.notify_all();
+}
+
+void Questions::AwaitAnswers() const {
+  std::unique_lock lock(state_->mutex);
+  state_->answered.wait(lock, [this] { return state_->open.empty(); });
+}
+
+std::set<std::string> Questions::Unanswered() const {
+  const std::lock_guard lock(state_->mutex);
+  std::set<std::string> pools;
+  for (const auto& [pool, question] : state_->open) pools.insert(pool);
+  return pools;
+}
+
+}  // namespace holdfast::pool
