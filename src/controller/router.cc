@@ -35,11 +35,12 @@ bool Router::NamesOwnPool(const google::protobuf::Map<std::string, std::string>&
 
 // The node that is asked first is most likely the one that the call waits for.
 std::string Router::KeyOf(const csi::v1::CreateVolumeRequest& request) const {
+  const auto pool = request.parameters().find("pool");
+  if (NamesOwnPool(request.parameters())) return rpc::PoolKey(pool->second, "");
   const auto& required = request.accessibility_requirements();
   const auto& places = required.preferred().empty() ? required.requisite() : required.preferred();
   const std::string node = places.empty() ? "" : NodeOf(places.Get(0), env_.driver_name);
   if (node.empty()) return "";
-  const auto pool = request.parameters().find("pool");
   return rpc::PoolKey(pool == request.parameters().end() ? "" : pool->second, node);
 }
 
@@ -132,12 +133,12 @@ absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
 grpc::Status Router::CreateVolume(grpc::ServerContext* context,
                                   const csi::v1::CreateVolumeRequest* request,
                                   csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run(
-      context, {"CreateVolume", request->name(), LogLevel::kInfo, KeyOf(*request)}, [&] {
-        return NamesOwnPool(request->parameters())
-                   ? CreateOwn(*request, *response)
-                   : Create(*request, DeadlineOf(*context), *response);
-      });
+  return env_.calls.Run(context,
+                        {"CreateVolume", request->name(), LogLevel::kInfo, KeyOf(*request)}, [&] {
+                          return NamesOwnPool(request->parameters())
+                                     ? CreateOwn(*request, *response)
+                                     : Create(*request, DeadlineOf(*context), *response);
+                        });
 }
 
 grpc::Status Router::DeleteVolume(grpc::ServerContext* context,

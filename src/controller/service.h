@@ -2,14 +2,10 @@
 // csi.v1.Controller: protobuf in, pools, protobuf out.
 #pragma once
 
-#include <chrono>
-#include <map>
-#include <mutex>
 #include <string>
 
 #include "controller/create_request.h"
 #include "core/key_lock.h"
-#include "core/places.h"
 #include "pool/pools.h"
 #include "pool/stage_store.h"
 #include "proto/csi.grpc.pb.h"
@@ -95,7 +91,6 @@ class Service final : public csi::v1::Controller::Service {
       const google::protobuf::Map<std::string, std::string>& secrets) const;
   absl::Status RequirePlace(const csi::v1::CreateVolumeRequest& request,
                             const CreateRequest& create) const;
-  absl::Status FindNamed(pool::Pool& pool, const std::string& name) const;
   // PoolKey of the pool that the parameters name; empty if there is none.
   std::string KeyOf(const google::protobuf::Map<std::string, std::string>& parameters) const;
   absl::Status CheckTopology(const csi::v1::TopologyRequirement& requirement,
@@ -103,10 +98,6 @@ class Service final : public csi::v1::Controller::Service {
   csi::v1::Volume Describe(const Volume& volume, const pool::PoolInfo& pool) const;
 
   const Environment env_;
-  // Questions to pools over a network that may be hung, at the same time.
-  mutable Places questions_{4};
-  mutable std::mutex mutex_;
-  mutable std::map<std::string, std::chrono::steady_clock::time_point> avoided_;  // guarded by it
 };
 
 }  // namespace holdfast::controller

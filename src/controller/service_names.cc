@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One name is one volume, whatever pool a class names.
+#include <chrono>
+
 #include "controller/service.h"
 #include "core/log.h"
 
 namespace holdfast::controller {
 namespace {
 
-// For a free place to ask a pool over a network: each question takes milliseconds unless it hangs.
+// Of CreateVolume with a pool that it is not about: an answer takes milliseconds unless that hangs.
 constexpr std::chrono::milliseconds kPatience{500};
-// One that did not answer is not asked again for this long.
-constexpr std::chrono::seconds kAvoidance{30};
 
 }  // namespace
 
@@ -31,7 +31,9 @@ absl::Status Service::RequirePlace(const csi::v1::CreateVolumeRequest& request,
 absl::Status Service::RequireUnused(const std::string& name, const std::string& but) const {
   for (pool::Pool* const pool : env_.pools.all()) {
     if (pool->info().name == but) continue;
-    const absl::Status found = FindNamed(*pool, name);
+    const absl::Status found = env_.pools.questions().Put(
+        *pool, [name](pool::Pool& other) { return other.Get(other.IdOf(name)).status(); },
+        kPatience);
     if (found.ok()) {
       return AlreadyExists("a volume named '{}' exists in pool '{}'", name, pool->info().name);
     }
@@ -40,28 +42,6 @@ absl::Status Service::RequireUnused(const std::string& name, const std::string& 
                name, MessageOf(found));
   }
   return absl::OkStatus();
-}
-
-// OK if the pool has it, NOT_FOUND if not.
-absl::Status Service::FindNamed(pool::Pool& pool, const std::string& name) const {
-  const VolumeId id = pool.IdOf(name);
-  if (!pool.info().node.empty()) return pool.Get(id).status();
-  const Places::Place place = questions_.Take(kPatience);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto avoided = avoided_.find(pool.info().name);
-    const auto now = std::chrono::steady_clock::now();
-    if (avoided != avoided_.end() && now < avoided->second) {
-      return Unavailable("it did not answer a moment ago");
-    }
-  }
-  if (place == nullptr) return Unavailable("it has not answered other questions yet");
-  absl::Status found = pool.Get(id).status();
-  if (absl::IsUnavailable(found)) {
-    const std::lock_guard lock(mutex_);
-    avoided_[pool.info().name] = std::chrono::steady_clock::now() + kAvoidance;
-  }
-  return found;
 }
 
 }  // namespace holdfast::controller

@@ -67,7 +67,7 @@ void SupersededVolumes::DeleteWhatCanBe() {
   for (const auto& volume : hub_.names().AllSuperseded()) {
     if (silent.contains(volume.node) || hub_.Nodes({volume.node}).empty()) continue;
     const auto guard = volume_locks_.TryLockInBackground(NameKey(volume.name), "deletion");
-    if (!guard || !hub_.names().IsSuperseded(volume.name, volume.node)) continue;
+    if (!guard || !hub_.names().FindSuperseded(volume.name, volume.node)) continue;
     const absl::Status deleted = Delete(volume, link::Deadline::clock::now() + kPatience);
     const auto [deletions, is_first] = deletions_.try_emplace(volume, 0);
     if (!deleted.ok()) {

@@ -169,7 +169,7 @@ bool VolumeCreation::AskCandidates(const Task& task, const Candidates& candidate
   std::erase_if(nodes, [&](const std::string& node) { return task.asked.contains(node); });
   // Those that failed it before come last.
   std::ranges::stable_partition(
-      nodes, [&](const std::string& node) { return !hub_.names().IsSuperseded(name, node); });
+      nodes, [&](const std::string& node) { return !hub_.names().FindSuperseded(name, node); });
   int refusals = 0;
   for (const std::string& node : nodes) {
     const Attempt attempt = CreateOn(node, task);
@@ -230,14 +230,13 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
   if (views.empty()) {
     return {Outcome::kUnsent, Unavailable("node '{}' is not connected", node)};
   }
-  if (hub_.names().IsSuperseded(name, node)) {
+  if (const auto old = hub_.names().FindSuperseded(name, node)) {
     // What it may have of that name has been given up, and must not come back to life.
-    const link::VolumeNames::Superseded old{node, name, task.wanted.pool};
-    const absl::Status deleted = superseded_.Delete(old, task.deadline);
+    const absl::Status deleted = superseded_.Delete(*old, task.deadline);
     if (!deleted.ok()) {
       return {Outcome::kUncertain, WithCode(deleted, absl::StatusCode::kUnavailable)};
     }
-    hub_.names().SupersededIsGone(old);
+    hub_.names().SupersededIsGone(*old);
   }
   hub_.names().CreationStarts(name, node, task.wanted.pool);
   const auto result = nodes_.Ask(node, CommandFor(node, task), task.deadline);

@@ -106,7 +106,7 @@ void LineWriter::StartDraining() {
     std::thread([this] { Drain(); }).detach();
     draining_ = true;
   } catch (const std::system_error&) {
-    // No thread to be had: the next line tries again.
+    // No thread can be started: the next line tries again.
   }
 }
 

@@ -38,7 +38,7 @@ struct VolumeId {
 
 // The version-5 UUID of `name` in the name space of `pool_id` (itself a UUID): the same name in the
 // same pool is the same volume, which makes CreateVolume idempotent without a journal.
-// INTERNAL if `pool_id` is no UUID.
+// INTERNAL if `pool_id` is not a UUID.
 [[nodiscard]] absl::StatusOr<std::string> UuidOfName(const std::string& pool_id,
                                                      std::string_view name);
 

@@ -60,10 +60,10 @@ absl::Status RequireGrown(const os::BlockDevice& device, std::uint64_t blocks,
   return Internal("e2fsck -f -n of {} ended with {}", device.path, DescribeEnd(result));
 }
 
-absl::Status RequireRoom(Bytes needed, const std::string& undo_path, const GrowthLimits& limits) {
-  if (needed > limits.undo_file) {
+absl::Status RequireRoom(Bytes needed, Bytes most, const std::string& undo_path) {
+  if (needed > most) {
     return ResourceExhausted("it would overwrite {} that have to be saved first, more than {}",
-                             FormatBytes(needed), FormatBytes(limits.undo_file));
+                             FormatBytes(needed), FormatBytes(most));
   }
   const std::string directory = std::filesystem::path(undo_path).parent_path();
   struct statvfs facts {};
@@ -136,7 +136,8 @@ absl::Status GrowUnmounted(const os::BlockDevice& device, const ExtSuperblock& s
                            std::uint64_t blocks, const std::string& undo_path,
                            const GrowthLimits& limits) {
   const Clock::time_point end = Clock::now() + limits.time;
-  RETURN_IF_ERROR(RequireRoom(EstimateUndoFile(superblock, blocks), undo_path, limits));
+  const Bytes most = limits.undo_file / (4 * kKiB) * superblock.block_size;
+  RETURN_IF_ERROR(RequireRoom(EstimateUndoFile(superblock, blocks), most, undo_path));
   RETURN_IF_ERROR(Check(
       {.argv = {"e2fsck", "-f", "-p"}, .successes = 0, .deadline = Until(end), .verify = nullptr},
       device, undo_path));

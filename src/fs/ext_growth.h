@@ -13,7 +13,8 @@ namespace holdfast::fs {
 
 // What a growth before a mount may take, while a pod waits for its data. ext4 with lazy inode
 // tables stays far below. ext3 has all inode tables of the new part written, and as much to the
-// undo file: 30 MiB for each new GiB, a few MiB a second.
+// undo file: 16 to 32 MiB for each new GiB. The limit is for blocks of 4 KiB, and a quarter of it
+// for blocks of 1 KiB, because each block costs four synchronous writes.
 struct GrowthLimits {
   Bytes undo_file = 64 * kMiB;
   std::chrono::milliseconds time = std::chrono::minutes(2);

@@ -89,8 +89,8 @@ class Filesystem {
   [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const = 0;
 
-  // INVALID_ARGUMENT if these options (from ParseMkfsOptions) ask for blocks or sectors smaller than
-  // the device's logical sectors: mkfs or the mount would fail every time.
+  // INVALID_ARGUMENT if these options (from ParseMkfsOptions) ask for blocks or sectors smaller
+  // than the device's logical sectors: mkfs or the mount would fail every time.
   [[nodiscard]] virtual absl::Status RequireSectors(const std::vector<std::string>&,
                                                     std::uint32_t) const {
     return absl::OkStatus();

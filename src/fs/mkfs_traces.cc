@@ -79,11 +79,17 @@ absl::StatusOr<bool> IsXfsOfMkfsAlone(int fd, Bytes device_size) {
   ASSIGN_OR_RETURN(const Piece record, ReadAt(fd, log));
   constexpr std::uint32_t kMagic = 0xFEEDBABE;
   constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;  // cycle 1, block 0
-  constexpr Bytes kHeader = 512;
-  constexpr Bytes kLongest = 256 * kKiB;  // the largest stripe unit of a log
+  constexpr Bytes kHeaderSector = 512;
+  constexpr Bytes kPerHeaderSector = 32 * kKiB;  // of the log buffer that a record is written from
+  constexpr Bytes kLargestBuffer = 256 * kKiB;
   const Bytes length = Big32(record, 12);
-  if (Big32(record, 0) != kMagic || Big64(record, 16) != kFirst || length > kLongest) return false;
-  ASSIGN_OR_RETURN(const Piece behind, ReadAt(fd, log + kHeader + length));
+  const Bytes buffer = Big32(record, 320);
+  if (Big32(record, 0) != kMagic || Big64(record, 16) != kFirst || length > kLargestBuffer ||
+      buffer > kLargestBuffer) {
+    return false;
+  }
+  const Bytes header = kHeaderSector * std::max<Bytes>(1, buffer / kPerHeaderSector);
+  ASSIGN_OR_RETURN(const Piece behind, ReadAt(fd, log + header + length));
   return IsZero(behind);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/mounted_volumes.h"
 
-#include <set>
+#include <utility>
 
 #include "fs/filesystem.h"
 #include "os/device_owner.h"
@@ -28,18 +28,16 @@ std::string RecordedErrors() {
 absl::StatusOr<std::map<std::string, std::string>> FindProblems() {
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   std::map<std::string, std::string> problems;
-  std::set<dev_t> read;
+  std::map<dev_t, std::string> uuids;  // empty: no volume's, whose mounts are not looked at
   for (const os::MountEntry& mount : mounts.entries()) {
     if (!mount.source.starts_with("/dev/loop") && !mount.source.starts_with("/dev/rbd")) continue;
+    const auto [known, first] = uuids.try_emplace(mount.device);
+    std::string& uuid = known->second;
+    if (first) uuid = os::OwnerOf(mount.device).value_or(os::DeviceOwner{}).uuid;
+    if (uuid.empty()) continue;
     std::string problem = os::ProblemOf(mount);
-    if (problem.empty() && read.insert(mount.device).second && HasRecordedErrors(mount)) {
-      problem = RecordedErrors();
-    }
-    if (problem.empty()) continue;
-    const auto owner = os::OwnerOf(mount.device);
-    if (owner.ok() && owner->kind == os::DeviceOwner::Kind::kVolume) {
-      problems.try_emplace(owner->uuid, std::move(problem));
-    }
+    if (problem.empty() && first && HasRecordedErrors(mount)) problem = RecordedErrors();
+    if (!problem.empty()) problems.try_emplace(uuid, std::move(problem));
   }
   return problems;
 }

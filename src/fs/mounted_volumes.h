@@ -11,8 +11,8 @@ namespace holdfast::fs {
 
 // What is wrong with the filesystem of each volume that is mounted in this name space, by the
 // volume's UUID: os::ProblemOf or errors that it has recorded. Those that nothing is wrong with are
-// left out. One read of the mount table, one look at each mount of a loop or rbd device, and one
-// read of each of these devices that carries ext. INTERNAL if the mount table cannot be read.
+// left out. One read of the mount table, one look at each mount of a volume, and one read of
+// each volume that has ext. INTERNAL if the mount table cannot be read.
 [[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> FindProblems();
 
 // The problem of a filesystem for which Filesystem::HasRecordedErrors is true.

@@ -34,7 +34,7 @@ struct Header {
   std::uint64_t key_block;   // the first one
   std::uint32_t block_size;
   std::uint32_t fs_block_size;
-  std::uint32_t superblock_checksum;  // of the copy with the right magic number
+  std::uint32_t superblock_checksum;
   std::uint32_t state;
   std::uint32_t compatible, incompatible, read_only_compatible, padding;
   std::uint64_t fs_offset;
@@ -142,7 +142,6 @@ absl::StatusOr<UndoFile> UndoFile::Open(const std::string& path) {
   for (const std::size_t i : {kMagicOffset, kMagicOffset + 1}) {
     undo.superblock_[i] = static_cast<char>(~undo.superblock_[i]);
   }
-  undo.superblock_checksum_ = le32toh(header.superblock_checksum);
   const Bytes fs_block_size = BlockSizeOf(undo.superblock_);
   if (fs_block_size == 0) {
     if (copy.find_first_not_of('\0') == std::string::npos) return undo;
@@ -205,8 +204,9 @@ absl::StatusOr<bool> UndoFile::MatchesSuperblock(const os::BlockDevice& device) 
   ASSIGN_OR_RETURN(const os::UniqueFd node, os::OpenBlockDevice(device, O_RDONLY));
   ASSIGN_OR_RETURN(const std::string now,
                    ReadAt(node.get(), kSuperblockOffset, kSuperblockSize, device.path));
-  // The header, which holds the checksum, is written a moment before the copy.
-  return std::ranges::equal(now, superblock_) || Checksum(now) == superblock_checksum_;
+  // Not by the checksum in the header: over a superblock that ends with its own it is always the
+  // same.
+  return std::ranges::equal(now, superblock_);
 }
 
 absl::Status UndoFile::Restore(const os::BlockDevice& device) const {

@@ -51,7 +51,6 @@ class UndoFile final {
   os::UniqueFd file_;
   std::vector<Piece> pieces_;
   std::array<char, kSuperblockSize> superblock_{};  // as it was at the last write to the file
-  std::uint32_t superblock_checksum_ = 0;
 };
 
 }  // namespace holdfast::fs

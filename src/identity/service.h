@@ -38,7 +38,6 @@ class Service final : public csi::v1::Identity::Service {
   [[nodiscard]] absl::Status CheckHealth() const;
 
  private:
-
   const std::string driver_name_;
   const pool::Pools& pools_;
   rpc::CallRunner& calls_;

@@ -224,10 +224,8 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   }
   RETURN_IF_ERROR(ValidateNodeId(message.node()));
   RETURN_IF_ERROR(identity_.Check(session.peer_names(), message));
-  Arrival arrival{.node = message.node(),
-                  .pools = message.pools(),
-                  .volumes = {},
-                  .renews = message.renews()};
+  Arrival arrival{
+      .node = message.node(), .pools = message.pools(), .volumes = {}, .renews = message.renews()};
   RETURN_IF_ERROR(CheckPools(arrival.pools));
   const PoolIds pools = IdsOf(arrival.pools);
   arrival.volumes = NamedVolumes(pools);

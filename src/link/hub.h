@@ -12,8 +12,8 @@
 
 #include "core/log_throttle.h"
 #include "link/node_identity.h"
-#include "link/pool_checks.h"
 #include "link/peer_watch.h"
+#include "link/pool_checks.h"
 #include "link/session.h"
 #include "link/volume_names.h"
 

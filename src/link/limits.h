@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxMessageBytes = 4 << 20;
 
 // Fields of a message of `bytes` and of all that it contains, at most. One may take a hundred bytes
 // of memory, and two on the wire.
-constexpr std::size_t MaxFields(std::size_t bytes) { return 4096 + bytes / 16; }
+constexpr std::size_t MaxFields(std::size_t bytes) { return 4096 + bytes / 8; }
 
 // A node needs one.
 inline constexpr int kMaxStreamsPerConnection = 1;

@@ -117,7 +117,7 @@ struct NodeLink::Wire {
   std::thread reader;
 
   std::size_t described_pools = 0;  // by Register
-  v1::Pools told;  // on the link's thread only, like the next
+  v1::Pools told;                   // on the link's thread only, like the next
   Clock::time_point told_at;
 };
 

@@ -66,7 +66,7 @@ class NodeLink final {
   void PushPools(Wire& wire);
 
   void Serve(const std::shared_ptr<Wire>& wire);  // a wire's own thread
-  bool NameVolumes(Wire& wire);  // false if the stream is over
+  bool NameVolumes(Wire& wire);                   // false if the stream is over
   grpc::Status ReadCommands(const std::shared_ptr<Wire>& wire);
   void StartCommand(const std::shared_ptr<Wire>& wire, const v1::Command& command);
   void Answer(Wire& wire, const v1::Command& command);

@@ -36,7 +36,7 @@ absl::Status CheckPools(v1::Pools& pools) {
     // Empty while its disk is not there and the node never saw it.
     const bool unknown = pool.id().empty() && !pool.problem().empty();
     if (!unknown && !IsUuid(pool.id())) {
-      return InvalidArgument("the id of pool '{}' is no UUID", pool.name());
+      return InvalidArgument("the id of pool '{}' is not a UUID", pool.name());
     }
     if (!seen.emplace(pool.name(), pool.id()).second) {
       return InvalidArgument("pool '{}' is there twice", pool.name());

@@ -16,7 +16,7 @@ inline constexpr int kMaxPoolsOfNode = 64;
 inline constexpr Bytes kMaxRoom = Bytes{1} << 50;
 
 // Refuses what cannot be: INVALID_ARGUMENT for too many pools, a name that is no pool's or comes
-// twice, or a storage id that is no UUID (empty is one that is not known, of a pool with a
+// twice, or a storage id that is not a UUID (empty is one that is not known, of a pool with a
 // problem). What is only unlikely is put right: sizes are brought between 0 and kMaxRoom, a default
 // filesystem that is no word is left out, the text of a problem is cleaned and cut.
 [[nodiscard]] absl::Status CheckPools(v1::Pools& pools);

@@ -29,7 +29,7 @@ std::string TextOf(const unsigned char* uuid) {
 
 }  // namespace
 
-NamedVolumes::NamedVolumes(PoolIds pools) : pools_(pools.begin(), pools.end()) {}
+NamedVolumes::NamedVolumes(const PoolIds& pools) : pools_(pools.begin(), pools.end()) {}
 
 std::optional<NamedVolumes::Key> NamedVolumes::KeyOf(const std::string& pool,
                                                      const std::string& uuid) const {
@@ -244,9 +244,12 @@ bool VolumeNames::IsSupersededAt(const std::string& name, const std::string& nod
   return superseded_.contains({node, name});
 }
 
-bool VolumeNames::IsSuperseded(const std::string& name, const std::string& node) const {
+std::optional<VolumeNames::Superseded> VolumeNames::FindSuperseded(const std::string& name,
+                                                                   const std::string& node) const {
   const std::lock_guard lock(mutex_);
-  return IsSupersededAt(name, node);
+  const auto found = superseded_.find({node, name});
+  if (found == superseded_.end()) return std::nullopt;
+  return Superseded{.node = node, .name = name, .pool = found->second};
 }
 
 std::vector<VolumeNames::Superseded> VolumeNames::AllSuperseded() const {

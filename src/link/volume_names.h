@@ -33,7 +33,7 @@ using PoolIds = std::map<std::string, std::string>;
 class NamedVolumes final {
  public:
   NamedVolumes() = default;
-  explicit NamedVolumes(PoolIds pools);
+  explicit NamedVolumes(const PoolIds& pools);
 
   // Adds a part of what the node names. INVALID_ARGUMENT for a pool that it has not registered, a
   // name that no CO gives, or too many in one part; RESOURCE_EXHAUSTED for more than
@@ -107,7 +107,8 @@ class VolumeNames final {
     friend auto operator<=>(const Superseded&, const Superseded&) = default;
   };
   void Supersede(const Superseded& volume);
-  [[nodiscard]] bool IsSuperseded(const std::string& name, const std::string& node) const;
+  [[nodiscard]] std::optional<Superseded> FindSuperseded(const std::string& name,
+                                                         const std::string& node) const;
   [[nodiscard]] std::vector<Superseded> AllSuperseded() const;
   void SupersededIsGone(const Superseded& volume);
 

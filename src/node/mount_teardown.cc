@@ -95,7 +95,7 @@ absl::Status RequireNotCovered(const os::TargetPath& target, const std::string& 
 absl::Status Foreign(const os::TargetPath& target) {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   const MountEntry* const entry = mounts.At(target.path());
-  return FailedPrecondition("'{}' is mounted at '{}', which is no volume: it is left alone",
+  return FailedPrecondition("'{}' is mounted at '{}', which is not a volume: it is left alone",
                             entry == nullptr ? "something" : entry->source, target.path());
 }
 

@@ -30,7 +30,7 @@ struct Teardown {
 // Unmounts every mount stacked at `target` that shows the volume. True when nothing is mounted
 // there afterwards; false when the mount there is another volume's, which stays: this one is not
 // there. FAILED_PRECONDITION when a mount is busy, when the volume's own is covered by another's,
-// or when something that is no volume is mounted there: it is left alone.
+// or when something that is not a volume is mounted there: it is left alone.
 [[nodiscard]] absl::StatusOr<bool> UnmountVolume(const os::TargetPath& target,
                                                  const Teardown& teardown);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/volume_stats.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "fs/filesystem.h"
@@ -38,6 +39,14 @@ bool IsNodeOf(const os::UniqueFd& handle, const os::BlockDevice& device) {
          facts.st_rdev == device.number;
 }
 
+// Whether what is open is the node of the device, or on its filesystem.
+absl::StatusOr<bool> Shows(const os::UniqueFd& handle, const os::BlockDevice& device,
+                           AccessType access_type, const std::string& path) {
+  if (access_type == AccessType::kBlock) return IsNodeOf(handle, device);
+  const auto behind = os::DeviceBehind(handle.get(), path);
+  return behind.ok() ? *behind == device.number : IsMountOf(handle, device);
+}
+
 // The handle is closed when this returns, because it keeps the mount busy.
 absl::StatusOr<Answer> Ask(const os::BlockDevice& device, AccessType access_type,
                            const std::string& path) {
@@ -45,15 +54,11 @@ absl::StatusOr<Answer> Ask(const os::BlockDevice& device, AccessType access_type
   ASSIGN_OR_RETURN(const os::TargetPath target, os::TargetPath::Open(path, "volume_path"));
   const auto look = os::LookAtMount();
   ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
-  if (access_type == AccessType::kBlock) return Answer{.at_path = IsNodeOf(handle, device)};
-  const auto behind = os::DeviceBehind(handle.get(), path);
-  bool here = behind.ok() && *behind == device.number;
-  if (!behind.ok()) {
-    ASSIGN_OR_RETURN(here, IsMountOf(handle, device));
-  }
-  if (!here) return Answer{};
+  ASSIGN_OR_RETURN(const bool here, Shows(handle, device, access_type, path));
+  if (!here || access_type == AccessType::kBlock) return Answer{.at_path = here};
+  const bool answers = os::DeviceBehind(handle.get(), path).ok();
   auto space = os::MeasureFilesystem(handle.get());
-  Answer answer{.at_path = true, .dead = !behind.ok() || !space.ok()};
+  Answer answer{.at_path = true, .dead = !answers || !space.ok()};
   if (space.ok()) answer.space = *std::move(space);
   return answer;
 }
@@ -64,8 +69,12 @@ absl::StatusOr<Answer> AskAt(const os::BlockDevice& device, AccessType access_ty
   return absl::IsNotFound(answer.status()) ? Answer{} : answer;
 }
 
-// Of a filesystem that answers. The whole mount table is understood only if something may be wrong.
-absl::StatusOr<std::string> FindProblem(const os::BlockDevice& device, bool read_only) {
+// Of a filesystem that answers. Only ext still does so when it was shut down; mountinfo, which
+// costs more with every mount of the host, is read for it alone, and understood only if it may be
+// wrong.
+absl::StatusOr<std::string> FindProblem(const os::BlockDevice& device, const Volume& volume,
+                                        bool read_only) {
+  if (!read_only && !volume.filesystem.starts_with("ext")) return "";
   ASSIGN_OR_RETURN(const std::string mountinfo, os::ReadMountInfo());
   if (!read_only && mountinfo.find("shutdown") == std::string::npos) return "";
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Parse(mountinfo));
@@ -79,7 +88,7 @@ absl::StatusOr<std::string> FindProblem(const os::BlockDevice& device, bool read
 VolumeCondition ConditionOf(pool::Pool& pool, const Volume& volume, const os::BlockDevice& device,
                             const Answer& answer) {
   if (answer.dead) return VolumeCondition{true, os::DeadFilesystem()};
-  const auto problem = FindProblem(device, answer.space->read_only);
+  const auto problem = FindProblem(device, volume, answer.space->read_only);
   if (!problem.ok()) return VolumeCondition{true, MessageOf(problem.status())};
   if (!problem->empty()) return VolumeCondition{true, *problem};
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
@@ -113,8 +122,10 @@ absl::Status RequireAtPath(const pool::Pools& pools, const std::string& volume_i
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
   if (!device) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Answer answer, AskAt(*device, volume.access_type, path));
-  return answer.at_path ? absl::OkStatus() : NotAtPath(located.id, path);
+  const os::UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!handle.valid()) return NotAtPath(located.id, path);
+  ASSIGN_OR_RETURN(const bool here, Shows(handle, *device, volume.access_type, path));
+  return here ? absl::OkStatus() : NotAtPath(located.id, path);
 }
 
 }  // namespace holdfast::node

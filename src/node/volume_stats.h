@@ -26,8 +26,8 @@ struct VolumeStats {
                                                         const std::string& path);
 
 // NOT_FOUND if the volume is attached here but is not what is at `path`: its filesystem, or the
-// node of its device. OK for one that is not attached. Errors otherwise as above. The caller holds
-// the volume's lock.
+// node of its device. OK for one that is not attached. Symbolic links are followed: kubelet may
+// give the one that a pod has of its device. The caller holds the volume's lock.
 [[nodiscard]] absl::Status RequireAtPath(const pool::Pools& pools, const std::string& volume_id,
                                          const std::string& path);
 

@@ -49,8 +49,8 @@ UniqueFd OpenOnSameMount(int directory_fd, const std::string& name, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_NOFOLLOW | O_CLOEXEC);
   how.resolve = RESOLVE_NO_XDEV;
-  return UniqueFd(static_cast<int>(
-      ::syscall(SYS_openat2, directory_fd, name.c_str(), &how, sizeof(how))));
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, directory_fd, name.c_str(), &how, sizeof(how))));
 }
 
 // Writes all of `content`; 0 or the errno value.
@@ -234,8 +234,7 @@ absl::Status ReplaceFile(int directory_fd, const std::string& name, std::string_
   // Overwriting makes and removes nothing, which is most of the cost of the other way; but a file
   // that is longer than a page would be overwritten in several steps.
   if (content.size() <= kPage) {
-    ASSIGN_OR_RETURN(const bool overwritten,
-                     Overwrite(directory_fd, name, std::string(content)));
+    ASSIGN_OR_RETURN(const bool overwritten, Overwrite(directory_fd, name, std::string(content)));
     if (overwritten) return absl::OkStatus();
   }
   return Replace(directory_fd, name, content, /*durable=*/false);
@@ -269,7 +268,8 @@ absl::StatusOr<UniqueFd> LockFileAt(int directory_fd, const std::string& name) {
 absl::StatusOr<UniqueFd> LockDirectory(int directory_fd, const std::string& name) {
   if (::flock(directory_fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
-      return FailedPrecondition("the directory is held by another process; stop that one first");
+      return FailedPrecondition(
+          "the lock on the directory is held by another process; stop that one first");
     }
     // NFS turns flock into a lock of bytes, which needs a file that is open for writing.
     if (errno != EBADF && errno != EOPNOTSUPP && errno != ENOLCK) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files and directories, relative to an open directory so that what was verified once cannot
-// be swapped under a name. All functions are thread-safe; all failures are INTERNAL unless said, but
-// for lack of room (blocks, inodes, quota) where something is made or written: RESOURCE_EXHAUSTED.
+// be swapped under a name. All functions are thread-safe; all failures are INTERNAL unless said,
+// but for lack of room (blocks, inodes, quota) where something is made or written:
+// RESOURCE_EXHAUSTED.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a file shares blocks with others: after a reflink copy (xfs, btrfs) or a snapshot (btrfs).
+// Whether a file shares blocks with others: after a reflink copy (xfs, btrfs) or a snapshot
+// (btrfs).
 #pragma once
 
 #include <cstddef>

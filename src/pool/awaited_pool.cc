@@ -25,6 +25,7 @@ struct AwaitedPool::Keeper {
 
   void Run();
   absl::StatusOr<std::unique_ptr<Pool>> Attempt(bool first);
+  void NoteOpened(bool first, const absl::Status& status);
   void Serve(std::unique_ptr<Pool> made);
   void Report(const absl::Status& failed);
   void Answer(std::unique_lock<std::mutex>& lock);
@@ -38,13 +39,13 @@ struct AwaitedPool::Keeper {
 
   std::mutex mutex;
   std::condition_variable changed;
-  bool stopping = false;  // guarded by mutex, like all below
-  bool busy = true;       // with an attempt or an answer, which may never end
-  bool tried = false;     // the first attempt has ended, well or not
+  bool stopping = false;                   // guarded by mutex, like all below
+  bool busy = true;                        // with an attempt or an answer, which may never end
+  bool tried = false;                      // the first attempt has ended, well or not
   std::optional<absl::Status> first_open;  // how it went with opening
   absl::Status problem;                    // of the last attempt
-  bool asked = false;     // CheckReady wants an answer
-  bool overdue = false;   // and one call has waited for it in vain
+  bool asked = false;                      // CheckReady wants an answer
+  bool overdue = false;                    // and one call has waited for it in vain
   std::uint64_t answers = 0;
   absl::Status ready;  // the last answer
 };
@@ -74,22 +75,24 @@ void AwaitedPool::Keeper::Run() {
 }
 
 absl::StatusOr<std::unique_ptr<Pool>> AwaitedPool::Keeper::Attempt(bool first) {
-  absl::StatusOr<std::unique_ptr<Pool>> made;
   try {
-    made = source.open(first);
-  } catch (const std::exception& error) {
-    made = Internal("unexpected failure: {}", error.what());
-  }
-  {
-    const std::lock_guard lock(mutex);
-    if (first) first_open = made.status();
-    changed.notify_all();
-  }
-  if (made.ok()) {
+    absl::StatusOr<std::unique_ptr<Pool>> made = source.open(first);
+    NoteOpened(first, made.status());
+    if (!made.ok()) return made;
     const absl::Status recovered = (*made)->Recover();
     if (!recovered.ok()) return recovered;
+    return made;
+  } catch (const std::exception& error) {
+    const absl::Status failed = Internal("unexpected failure: {}", error.what());
+    NoteOpened(first, failed);
+    return failed;
   }
-  return made;
+}
+
+void AwaitedPool::Keeper::NoteOpened(bool first, const absl::Status& status) {
+  const std::lock_guard lock(mutex);
+  if (first && !first_open) first_open = status;
+  changed.notify_all();
 }
 
 void AwaitedPool::Keeper::Serve(std::unique_ptr<Pool> made) {
@@ -129,7 +132,8 @@ AwaitedPool::~AwaitedPool() {
     std::unique_lock lock(keeper_->mutex);
     keeper_->stopping = true;
     keeper_->changed.notify_all();
-    hangs = !keeper_->changed.wait_for(lock, keeper_->times.check, [this] { return !keeper_->busy; });
+    hangs =
+        !keeper_->changed.wait_for(lock, keeper_->times.check, [this] { return !keeper_->busy; });
   }
   if (hangs) {
     thread_.detach();
@@ -299,6 +303,11 @@ absl::Status AwaitedPool::StartFormatting(const VolumeId& id, const std::string&
 absl::Status AwaitedPool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->FinishFormatting(id);
+}
+
+absl::StatusOr<std::string> AwaitedPool::FormattedUuid(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->FormattedUuid(id);
 }
 
 absl::Status AwaitedPool::BlankAgain(const VolumeId& id) {

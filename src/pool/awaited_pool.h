@@ -42,10 +42,10 @@ class AwaitedPool final : public Pool {
 
   [[nodiscard]] const PoolInfo& info() const override;
 
-  // Waits, Times::start at most, until the pool was opened once. OK as well when that failed or takes
-  // longer: the pool comes later. INVALID_ARGUMENT and ABORTED, as `open` said, are for what only a
-  // person can put right: the start is to be refused. NOT_FOUND if it failed and the pool was never
-  // served before.
+  // Waits, Times::start at most, until the pool was opened once. OK as well when that failed or
+  // takes longer: the pool comes later. INVALID_ARGUMENT and ABORTED, as `open` said, are for what
+  // only a person can put right: the start is to be refused. NOT_FOUND if it failed and the pool
+  // was never served before.
   [[nodiscard]] absl::Status WaitUntilOpened();
 
   // Waits, no longer than that either, until its volumes are counted. Always OK.
@@ -80,6 +80,7 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
   [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
 
  private:

@@ -14,8 +14,8 @@
 namespace holdfast::pool {
 namespace {
 
-// Counting what thin images have allocated takes some 10 us for each, so it is not to take more than
-// this part of the time where the room changes all the time.
+// Counting what thin images have allocated takes some 10 us for each, so it is not to take more
+// than this part of the time where the room changes all the time.
 constexpr int kCountingShare = 100;
 
 // A directory, an image, a record and its temporary file.
@@ -230,7 +230,8 @@ absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   if (LacksInodes(space)) {
     return ResourceExhausted(
-        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove files beside "
+        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove files "
+        "beside "
         "the pool, or move it to a filesystem with more",
         info_.name, space.inodes_available, kInodesOfVolume);
   }

@@ -15,7 +15,7 @@ namespace {
 
 absl::Status AttachedByOthers(const std::string& uuid, const os::LoopDevice& other) {
   return FailedPrecondition(
-      "somebody else has attached the image of volume {} to {}; detach it with losetup -d", uuid,
+      "another program has attached the image of volume {} to {}; detach it with losetup -d", uuid,
       other.block.path);
 }
 
@@ -164,8 +164,7 @@ absl::Status FilePool::DetachAbsent(const VolumeId& id) {
   ASSIGN_OR_RETURN(os::BlockDevice block,
                    os::InspectBlockDevice(fmt::format("/dev/loop{}", index)));
   RETURN_IF_ERROR(os::RequireUnused(block));
-  return os::DetachLoop(
-      {.index = index, .block = std::move(block), .label = loops.front().label});
+  return os::DetachLoop({.index = index, .block = std::move(block), .label = loops.front().label});
 }
 
 // By the labels alone: teardown must not depend on the pool's disk being where it was.

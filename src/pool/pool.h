@@ -164,7 +164,7 @@ class Pool {
 
   // The UUID of the filesystem that FinishFormatting noted with the bytes, whatever the record says
   // now; "" if there is no such note. INTERNAL when it cannot be read.
-  [[nodiscard]] virtual absl::StatusOr<std::string> FormattedUuid(const VolumeId&) { return ""; }
+  [[nodiscard]] virtual absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) = 0;
 
   // Makes every byte of a volume in state formatting zero again, so that an interrupted mkfs can be
   // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state, and where

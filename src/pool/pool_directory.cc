@@ -55,7 +55,8 @@ absl::Status RequireUsable(int root_fd, const std::string& path, const std::stri
       path, foreign);
 }
 
-absl::Status RequireNotState(int root_fd, int state_directory_fd, const PoolDirectory::Options& pool) {
+absl::Status RequireNotState(int root_fd, int state_directory_fd,
+                             const PoolDirectory::Options& pool) {
   struct stat root {};
   struct stat state {};
   if (::fstat(root_fd, &root) != 0 || ::fstat(state_directory_fd, &state) != 0) {

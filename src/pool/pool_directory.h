@@ -8,8 +8,8 @@
 //   <pool>/trash/<uuid>/           what a deletion has still to remove
 //
 // A disk that is not mounted, or another one, shows a directory without the marker or with another
-// one: then nothing is made, deleted or staged. All of it is one filesystem: a volume is deleted by a
-// rename, and a filesystem of its own below the pool could be missing while the marker is there.
+// one: then nothing is made, deleted or staged. All of it is one filesystem: a volume is deleted by
+// a rename, and a filesystem of its own below the pool could be missing while the marker is there.
 #pragma once
 
 #include <string>

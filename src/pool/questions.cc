@@ -23,6 +23,7 @@ absl::Status NoAnswer(const std::string& pool, Questions::Clock::time_point begu
 absl::Status Questions::Run(const std::string& pool, std::function<void()> ask,
                             Clock::duration patience) const {
   const auto question = std::make_shared<Question>();
+  const auto work = std::make_shared<std::function<void()>>(std::move(ask));
   question->end = question->begun + patience;
   std::unique_lock lock(state_->mutex);
   const auto [first, last] = state_->open.equal_range(pool);
@@ -31,17 +32,19 @@ absl::Status Questions::Run(const std::string& pool, std::function<void()> ask,
   if (late != last) return NoAnswer(pool, late->second->begun);
   try {
     // It cannot end before it is counted: the lock is held.
-    std::thread([state = state_, pool, question, ask = std::move(ask)] {
+    std::thread([state = state_, pool, question, work] {
       absl::Status failure;
       try {
-        ask();
+        (*work)();
       } catch (const std::exception& error) {
         failure = Internal("unexpected failure: {}", error.what());
       }
       End(*state, pool, question, std::move(failure));
     }).detach();
-  } catch (const std::system_error& error) {
-    return Unavailable("pool '{}' cannot be asked, for want of a thread: {}", pool, error.what());
+  } catch (const std::system_error&) {  // no thread can be started: the caller's must do
+    lock.unlock();
+    (*work)();
+    return absl::OkStatus();
   }
   state_->open.emplace(pool, question);
   if (state_->answered.wait_until(lock, question->end, [&] { return question->answered; })) {

@@ -27,8 +27,8 @@ std::string CephPoolIdentity::ToString() const {
   return fmt::format("ceph:{}:{}:{}", cluster, pool_id, name_space);
 }
 
-std::string CephPoolIdentity::Mark(const std::string& uuid) const {
-  const std::string own = *UuidOfName(kIdentities, ToString());
+std::string MarkedUuid(const std::string& identity, const std::string& uuid) {
+  const std::string own = *UuidOfName(kIdentities, identity);
   return uuid.substr(0, uuid.size() - kOwnDigits) + own.substr(0, kOwnDigits);
 }
 

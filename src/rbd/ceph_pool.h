@@ -16,13 +16,12 @@ struct CephPoolIdentity {
   std::string name_space;
 
   [[nodiscard]] std::string ToString() const;
-  // The UUID of a volume of this pool: `uuid` with the pool's own eight digits at its end, by which
-  // it is known whose it is without any record of it (docs/adr/0022).
-  [[nodiscard]] std::string Mark(const std::string& uuid) const;
-  // Whether a volume of that UUID can have been made in this pool.
-  [[nodiscard]] bool CanHave(const std::string& uuid) const { return Mark(uuid) == uuid; }
   friend bool operator==(const CephPoolIdentity&, const CephPoolIdentity&) = default;
 };
+
+// The UUID of a volume of the pool with that identity, as text: `uuid` with the pool's own eight
+// digits at its end, by which it is known whose it is without any record of it (docs/adr/0022).
+[[nodiscard]] std::string MarkedUuid(const std::string& identity, const std::string& uuid);
 
 // Thread-safe.
 class CephPool final : public std::enable_shared_from_this<CephPool> {

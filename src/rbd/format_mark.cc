@@ -76,4 +76,16 @@ absl::Status SetFormatMark(const CephPool& pool, const std::string& image_id,
       .status;
 }
 
+std::string MarkOf(const Volume& volume) {
+  return fmt::format("{} {}", volume.filesystem, volume.filesystem_uuid);
+}
+
+absl::Status OlderThanImage(const pool::VolumeRecord& record, const std::string& mark) {
+  return FailedPrecondition(
+      "volume {} is recorded as {}, but its image '{}' says that it was formatted, as {}: the "
+      "record is older than the image, which is left as it is; put the newer record back, or "
+      "rename the image (docs/ceph.md, 'A record that is older than its image')",
+      record.volume.id.uuid, ToString(record.volume.state), record.image_name, mark);
+}
+
 }  // namespace holdfast::rbd

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "pool/volume_record.h"
 #include "rbd/ceph_pool.h"
 
 namespace holdfast::rbd {
@@ -26,5 +27,12 @@ inline constexpr char kFormatMark[] = "holdfast.formatted";
 // such image.
 [[nodiscard]] absl::Status SetFormatMark(const CephPool& pool, const std::string& image_id,
                                          const std::string& mark);
+
+// The mark of the image of a volume that was formatted as its record says.
+[[nodiscard]] std::string MarkOf(const Volume& volume);
+
+// FAILED_PRECONDITION: that the image has this mark, and its record does not know of it.
+[[nodiscard]] absl::Status OlderThanImage(const pool::VolumeRecord& record,
+                                          const std::string& mark);
 
 }  // namespace holdfast::rbd

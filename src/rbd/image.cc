@@ -15,7 +15,7 @@ namespace holdfast::rbd {
 namespace {
 
 constexpr std::size_t kIdText = 64;
-constexpr std::size_t kFirstWatchers = 8;  // room for them to begin with
+constexpr std::size_t kFirstWatchers = 8;   // room for them to begin with
 constexpr std::size_t kFirstImages = 1024;  // room of a list to begin with
 
 // An image that is open, for as long as this lives.

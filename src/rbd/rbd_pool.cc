@@ -98,8 +98,12 @@ absl::Status RbdPool::CheckReady() {
 
 VolumeId RbdPool::IdOf(const std::string& name) const {
   const std::string uuid = *UuidOfName(info_.id, name);  // info_.id is a UUID
-  const auto ceph = Connect();
-  return VolumeId{info_.name, info_.node, ceph.ok() ? (*ceph)->identity().Mark(uuid) : uuid};
+  auto identity = KnownIdentity();
+  if (!identity) {
+    const auto access = PresentAccess();
+    if (access.ok() && Reach(*access).ok()) identity = KnownIdentity();
+  }
+  return VolumeId{info_.name, info_.node, identity ? MarkedUuid(*identity, uuid) : uuid};
 }
 
 absl::StatusOr<Volume> RbdPool::Get(const VolumeId& id) {
@@ -160,13 +164,7 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() const {
     common_->last_access = access;
     return present;
   }
-  ASSIGN_OR_RETURN(auto cluster, common_->clusters->Get(access));
-  ASSIGN_OR_RETURN(Ceph ceph, CephPool::Open(std::move(cluster), info_.location));
-  {
-    const std::lock_guard lock(common_->mutex);
-    RETURN_IF_ERROR(RequireKnown(ceph->identity()));
-    common_->last_access = access;
-  }
+  ASSIGN_OR_RETURN(Ceph ceph, Reach(access));
   if (common_->is_controller) {
     const absl::Status made = MakeTrash(*ceph);
     if (absl::IsUnavailable(made)) return made;
@@ -176,6 +174,21 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() const {
   ceph_ = ceph;
   ceph_access_ = access;
   return ceph;
+}
+
+// A new connection, and that it leads where it should.
+absl::StatusOr<RbdPool::Ceph> RbdPool::Reach(const CephAccess& access) const {
+  ASSIGN_OR_RETURN(auto cluster, common_->clusters->Get(access));
+  ASSIGN_OR_RETURN(Ceph ceph, CephPool::Open(std::move(cluster), info_.location));
+  const std::lock_guard lock(common_->mutex);
+  RETURN_IF_ERROR(RequireKnown(ceph->identity()));
+  common_->last_access = access;
+  return ceph;
+}
+
+std::optional<std::string> RbdPool::KnownIdentity() const {
+  const std::lock_guard lock(common_->mutex);
+  return common_->identity;
 }
 
 absl::StatusOr<Places::Place> RbdPool::TakeImagePlace() {
@@ -225,7 +238,8 @@ absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) const {
 // of a pool may have been changed, and a controller in Kubernetes remembers nothing.
 absl::StatusOr<JournalEntry> RbdPool::Read(const CephPool& ceph, const VolumeId& id) const {
   auto entry = Journal::Read(ceph, id.uuid);
-  if (!absl::IsNotFound(entry.status()) || ceph.identity().CanHave(id.uuid)) return entry;
+  const bool can_be_ours = MarkedUuid(ceph.identity().ToString(), id.uuid) == id.uuid;
+  if (!absl::IsNotFound(entry.status()) || can_be_ours) return entry;
   return FailedPrecondition(
       "volume '{}' was made in another Ceph cluster, pool or name space than {}, where pool '{}' "
       "leads now: give the pool the monitors and the place that it had",

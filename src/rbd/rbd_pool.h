@@ -59,8 +59,8 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
   // Of this process alone: a cluster that is away is not mended by a restart.
   [[nodiscard]] absl::Status CheckReady() override;
-  // Asks the cluster: an id says which Ceph pool it is of. While that cannot be reached it is one
-  // that no volume has.
+  // Asks the cluster once: an id says which Ceph pool it is of. While that cannot be reached it is
+  // one that no volume has.
   [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
@@ -92,6 +92,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
   [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
 
  private:
@@ -133,6 +134,8 @@ class RbdPool final : public pool::Pool {
 
   // rbd_pool.cc
   absl::StatusOr<Ceph> Connect() const;
+  absl::StatusOr<Ceph> Reach(const CephAccess& access) const;
+  [[nodiscard]] std::optional<std::string> KnownIdentity() const;
   absl::StatusOr<Places::Place> TakeImagePlace();
   absl::StatusOr<CephAccess> PresentAccess() const;
   Ceph PresentConnection(const CephAccess& access) const;
@@ -179,6 +182,7 @@ class RbdPool final : public pool::Pool {
                                           const VolumeId& id, const Holder& wanted);
   absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
                                     const Holder& wanted);
+  absl::Status CompleteFormatting(const CephPool& ceph, JournalEntry& entry);
   absl::Status RecordFormatted(const CephPool& ceph, JournalEntry& entry);
   absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry,
                                             const VolumeId& id, const Holder& announced);
@@ -194,8 +198,8 @@ class RbdPool final : public pool::Pool {
                         const Holder& wanted);
   absl::Status Claim(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
                      const Holder& announced, const std::string& client_address);
-  absl::Status RequireNoClient(const CephPool& ceph, const JournalEntry& entry,
-                               const Holder& holder) const;
+  absl::Status EndClient(const CephPool& ceph, const JournalEntry& entry,
+                         const Holder& holder) const;
   [[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder) const;
   absl::Status Release(const VolumeId& id);
 

@@ -27,19 +27,6 @@ absl::Status RequireShows(const os::RbdDevice& device, const CephPool& ceph,
       device.block.path, device.image, device.image_id, record.image_name, record.image_id);
 }
 
-std::string MarkOf(const Volume& volume) {
-  return fmt::format("{} {}", volume.filesystem, volume.filesystem_uuid);
-}
-
-absl::Status OlderThanImage(const pool::VolumeRecord& record, const std::string& mark) {
-  return FailedPrecondition(
-      "volume {} is recorded as {}, but its image '{}' says that it was formatted, as {}: the "
-      "record is older than the image, which is left as it is; put the newer record back, or "
-      "rename "
-      "the image (docs/ceph.md, 'A record that is older than its image')",
-      record.volume.id.uuid, ToString(record.volume.state), record.image_name, mark);
-}
-
 void LogIfKept(const VolumeId& id, const absl::Status& released) {
   if (released.ok()) return;
   LogWarning("volume {} keeps its claim of this node: {}", id.ToString(), MessageOf(released));
@@ -63,6 +50,9 @@ absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id, AccessMode m
   const Bytes capacity = entry.record.volume.capacity_bytes;
   if (block.size != capacity) {
     ASSIGN_OR_RETURN(block.size, common_->device_calls.Refresh(id.uuid, device));
+  }
+  if (entry.record.volume.state == VolumeState::kFormatting) {
+    RETURN_IF_ERROR(CompleteFormatting(*ceph, entry));
   }
   if (block.size == capacity) return block;
   return Internal("{} has {} bytes, volume '{}' has {}", block.path, block.size, id.ToString(),
@@ -160,8 +150,18 @@ absl::Status RbdPool::FinishFormatting(const VolumeId& id) {
   return RecordFormatted(*ceph, entry);
 }
 
+// For a record that lacks only the last step, which the image knows of. ABORTED then, since the
+// caller took the volume for one that is to be formatted.
+absl::Status RbdPool::CompleteFormatting(const CephPool& ceph, JournalEntry& entry) {
+  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(ceph, entry.record.image_id));
+  if (!mark || *mark != MarkOf(entry.record.volume)) return absl::OkStatus();
+  RETURN_IF_ERROR(RecordFormatted(ceph, entry));
+  return Aborted("volume {} was formatted, but not recorded so, which it is now; try again",
+                 entry.record.volume.id.uuid);
+}
+
 // First at the image itself, so that a record of before will not be believed. A kill in between
-// leaves an image that says what the record began, which BlankAgain finds.
+// leaves an image that says what the record began, which CompleteFormatting finds.
 absl::Status RbdPool::RecordFormatted(const CephPool& ceph, JournalEntry& entry) {
   pool::VolumeRecord record = entry.record;
   RETURN_IF_ERROR(pool::LeaveFormatting(record));
@@ -169,20 +169,21 @@ absl::Status RbdPool::RecordFormatted(const CephPool& ceph, JournalEntry& entry)
   return Journal::Replace(ceph, entry, record, /*as_holder=*/true);
 }
 
+absl::StatusOr<std::string> RbdPool::FormattedUuid(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
+  return mark ? mark->substr(mark->find(' ') + 1) : "";
+}
+
 // Through the device, whose client is the one that a takeover fences.
 absl::Status RbdPool::BlankAgain(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(pool::RequireBlankable(entry.record));
   ASSIGN_OR_RETURN(const os::RbdDevice device, RequireHeldHere(entry));
   ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
-  if (!mark) return os::ZeroBlockDevice(device.block);
-  if (*mark != MarkOf(entry.record.volume)) return OlderThanImage(entry.record, *mark);
-  RETURN_IF_ERROR(RecordFormatted(*ceph, entry));
-  return Aborted(
-      "volume '{}' was formatted, but not recorded so, which it is now: nothing is formatted; try "
-      "again",
-      id.ToString());
+  return mark ? OlderThanImage(entry.record, *mark) : os::ZeroBlockDevice(device.block);
 }
 
 }  // namespace holdfast::rbd

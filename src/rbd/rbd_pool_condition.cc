@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/call_deadline.h"
+#include "rbd/format_mark.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -72,6 +73,14 @@ absl::Status RequireKnownClients(const ImageFacts& facts, const JournalEntry& en
       "write to it, and no node gets the volume meanwhile; one that is gone is forgotten in half a "
       "minute, another is to be ended where it runs, or fenced: ceph osd blocklist add {}",
       image, fmt::join(strangers, ", "), strangers.front());
+}
+
+// Of a volume that was formatted, its record says so; while it is being formatted both say it.
+absl::Status RequireNewest(const CephPool& ceph, const pool::VolumeRecord& record) {
+  if (record.volume.state == VolumeState::kFormatted) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(ceph, record.image_id));
+  const bool newest = !mark || *mark == MarkOf(record.volume);
+  return newest ? absl::OkStatus() : OlderThanImage(record, *mark);
 }
 
 }  // namespace
@@ -175,6 +184,7 @@ RbdPool::Look RbdPool::LookAt(const CephPool& ceph, const VolumeId& id) const {
   const auto facts = InspectImage(ceph, entry->record.image_name);
   if (!facts.ok()) return look(facts.status());
   absl::Status sound = RequireImage(*facts, entry->record);
+  if (sound.ok()) sound = RequireNewest(ceph, entry->record);
   if (sound.ok()) sound = RequireKnownClients(**facts, *entry);
   return look(std::move(sound));
 }

@@ -42,8 +42,8 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
   const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
   if (least <= facts->size && facts->size <= most) return absl::OkStatus();
   return FailedPrecondition(
-      "image '{}' has {} bytes, its record says {}: it was truncated or "
-      "grown by hand",
+      "image '{}' has {} bytes, its record says {}: it was truncated or grown by hand, or the "
+      "record is older than the image",
       name, facts->size, least);
 }
 
@@ -52,7 +52,7 @@ absl::Status RbdPool::InUse(const std::string& uuid, const Holder& holder) const
   const std::string how = holder.sharing == Sharing::kAlone ? ""
                                                             : " with an access mode of several"
                                                               " nodes";
-  const bool namesake = common_->has_devices && holder.node == common_->node_id;
+  const bool namesake = common_->has_devices && holder.node == common_->node_id && !IsOwn(holder);
   const std::string which =
       namesake ? ", in another boot: before a reboot, or on another machine of that name" : "";
   const std::string remedy =
@@ -165,16 +165,17 @@ absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const Vol
   }
 }
 
-// That the client of a claim is gone, as far as watches tell. UNAVAILABLE otherwise: it may be the
-// watch that a reboot has left, which ends by itself.
-absl::Status RbdPool::RequireNoClient(const CephPool& ceph, const JournalEntry& entry,
-                                      const Holder& holder) const {
+// Before a claim of this node's name and another boot is given back: that its client is gone. Then
+// it is fenced, because it may be another machine's that is only cut off. UNAVAILABLE while it has
+// a watch: that which a reboot has left ends by itself.
+absl::Status RbdPool::EndClient(const CephPool& ceph, const JournalEntry& entry,
+                                const Holder& holder) const {
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
   const std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
   const bool is_open = holder.client_address.empty()
                            ? !watchers.empty()
                            : std::ranges::count(watchers, holder.client_address) != 0;
-  if (!is_open) return absl::OkStatus();
+  if (!is_open) return Fence(ceph.cluster(), holder);
   return WithCode(InUse(entry.record.volume.id.uuid, holder), absl::StatusCode::kUnavailable);
 }
 
@@ -189,7 +190,7 @@ absl::Status RbdPool::Release(const VolumeId& id) {
     RETURN_IF_ERROR(entry.status());
     const Holder* const own = entry->nodes.Find(common_->node_id);
     if (own == nullptr) return absl::OkStatus();
-    if (!IsOwn(*own)) RETURN_IF_ERROR(RequireNoClient(*ceph, *entry, *own));
+    if (!IsOwn(*own)) RETURN_IF_ERROR(EndClient(*ceph, *entry, *own));
     const absl::Status released =
         Journal::SetNodes(*ceph, *entry, entry->nodes.Without(common_->node_id));
     if (!absl::IsAborted(released) || attempt == kAttempts) return released;

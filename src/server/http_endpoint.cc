@@ -132,10 +132,9 @@ void HttpEndpoint::Loop::Accept() {
 
 void HttpEndpoint::Loop::Welcome(tcp::socket socket) {
   if (connections_.size() >= max_connections_) connections_.front()->Close();
-  std::make_shared<HttpConnection>(std::move(socket), connections_)
-      ->Start([this](const std::shared_ptr<HttpConnection>& connection, const std::string& path) {
-        Take(connection, path);
-      });
+  const auto welcomed = std::make_shared<HttpConnection>(std::move(socket), connections_);
+  welcomed->Start([this](const std::shared_ptr<HttpConnection>& connection,
+                         const std::string& path) { Take(connection, path); });
 }
 
 void HttpEndpoint::Loop::Take(const std::shared_ptr<HttpConnection>& connection,
@@ -158,7 +157,7 @@ void HttpEndpoint::Loop::Begin(Route& route) {
   try {
     std::thread([this, &route] { Handle(route); }).detach();
   } catch (const std::system_error&) {
-    Handle(route);  // there is no thread to be had: better late than never
+    Handle(route);  // no thread can be started: better late than never
   }
 }
 

@@ -29,7 +29,7 @@ using HttpRoutes = std::map<std::string, std::function<HttpAnswer()>>;
 class HttpEndpoint final {
  public:
   // `address` is HOST:PORT, HOST empty for all addresses. FAILED_PRECONDITION when it cannot be
-  // had, UNAVAILABLE when no thread is to be had.
+  // had, UNAVAILABLE when no thread can be started.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(
       const std::string& address, HttpRoutes routes);
   HttpEndpoint(const HttpEndpoint&) = delete;

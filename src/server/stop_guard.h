@@ -18,7 +18,7 @@ namespace holdfast::server {
 // process ends with exit code 1, a second later at the latest.
 class StopGuard final {
  public:
-  // UNAVAILABLE when no thread or descriptor is to be had.
+  // UNAVAILABLE when no thread or descriptor is available.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<StopGuard>> Start(std::chrono::seconds limit,
                                                                         std::function<void()> late);
   StopGuard(const StopGuard&) = delete;

@@ -2,6 +2,7 @@
 """What the kernel's rbd shows in sysfs, laid over /sys/bus of this mount name space, for kernels
 that have none. Its devices are loop devices, so that a driver can format and mount them."""
 
+import fcntl
 import os
 import pathlib
 import re
@@ -15,6 +16,21 @@ FIRST_INDEX = 7400  # of /dev/rbdN, which no other test has
 def run(*command):
     return subprocess.run([str(word) for word in command], check=True, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout.strip()
+
+
+# linux/loop.h: two calls, and the place of the label in what they take.
+LOOP_SET_STATUS64, LOOP_GET_STATUS64 = 0x4C04, 0x4C05
+STATUS_SIZE, LABEL_AT, LABEL_SIZE = 232, 56, 64
+
+
+def label(loop, image):
+    """Lets the driver find the image's volume behind what is a loop device in truth."""
+    text = f"holdfast:{re.search('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', image)[0]}:kernel"
+    with open(loop, "rb") as device:
+        status = bytearray(STATUS_SIZE)
+        fcntl.ioctl(device, LOOP_GET_STATUS64, status)
+        status[LABEL_AT:LABEL_AT + LABEL_SIZE] = text.encode().ljust(LABEL_SIZE, b"\0")
+        fcntl.ioctl(device, LOOP_SET_STATUS64, status)
 
 
 class KernelRbd:
@@ -40,6 +56,8 @@ class KernelRbd:
         with path.open("wb") as file:
             file.truncate(info["size"])
         loop = run("losetup", "--find", "--show", path)
+        if image.startswith("holdfast-"):
+            label(loop, image)
         self.loops[index] = loop
         number = os.stat(loop).st_rdev
         if node:

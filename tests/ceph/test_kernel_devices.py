@@ -17,7 +17,7 @@ from rbd_driver import (boot_id, holder, image_of, nodes, put_record, record, re
 MIB = driver_module.MIB
 WRITER = "SINGLE_NODE_WRITER"
 MARK = "holdfast.formatted"
-FAR = "10.9.8.7:0/4711"
+FAR = "10.9.8.99:0/4712"  # that no other test fences
 
 
 @pytest.fixture
@@ -139,15 +139,12 @@ def test_a_formatting_that_had_ended_but_for_its_record_is_recorded(staged):
     stored = staged.record()
     before = staged.content()
     staged.restore(stored, state="formatting")
-    try:
+    with refused("ABORTED", "was formatted, but not recorded so, which it is now"):
         staged.stage()
-    except csi_client.grpc.RpcError as error:
-        assert csi_client.code_of(error) in ("ABORTED", "FAILED_PRECONDITION"), error.details()
-        assert staged.content() == before
-        staged.restore(staged.record())
-        staged.stage()
+    assert staged.content() == before and staged.record() == stored
+    staged.claim()
+    staged.stage()
     assert (staged.path / "file").read_text() == "data"
-    assert staged.record() == stored
     staged.unstage()
 
 
@@ -165,11 +162,14 @@ def test_a_record_of_before_the_formatting_is_not_believed(state, staged):
     before = staged.change_content(without_superblocks)
     uuid = "" if state == "ready" else "7c0e4f3e-0000-4000-8000-000000000002"
     staged.restore(stored, state=state, filesystem_uuid=uuid)
-    with refused("FAILED_PRECONDITION", f"{staged.image}' says that it was formatted, as ext4 "
-                                        f"{stored['filesystem_uuid']}: the record is older"):
+    with refused("FAILED_PRECONDITION", f"says {state}, but its bytes were in use: .* should hold "
+                                        f"ext4 with UUID {stored['filesystem_uuid']}"):
         staged.stage()
     assert staged.content() == before
     assert staged.record()["state"] == state
+    told = staged.driver.call("ControllerGetVolume", volume_id=staged.volume_id)
+    assert told.status.volume_condition.abnormal
+    assert "record is older" in told.status.volume_condition.message
 
 
 def test_formatting_that_was_cut_short_begins_again(driver, ceph, kernel, image_watch, directory):
@@ -219,7 +219,8 @@ def test_a_claim_of_before_a_reboot_is_given_back_when_its_watch_has_ended(drive
     volume_id = driver.create("pvc", size=64 * MIB).volume_id
     image = image_of(ceph, volume_id)
     end_watch = image_watch(image)
-    record_nodes(ceph, volume_id, holder("test-node", ceph.watchers(image)[0], boot="before"))
+    address = ceph.watchers(image)[0]
+    record_nodes(ceph, volume_id, holder("test-node", address, boot="before"))
 
     def unstage():
         driver.call("NodeUnstageVolume", volume_id=volume_id,
@@ -229,4 +230,5 @@ def test_a_claim_of_before_a_reboot_is_given_back_when_its_watch_has_ended(drive
     end_watch()
     unstage()
     assert nodes(ceph, volume_id) is None
+    assert address in ceph.ceph("osd", "blocklist", "ls"), "it may be another machine, cut off"
     driver.delete(volume_id)

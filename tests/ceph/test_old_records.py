@@ -5,6 +5,7 @@ test_kernel_devices.py's.)"""
 
 import pytest
 
+import csi_client
 import driver as driver_module
 from csi_client import refused
 from rbd_driver import change_record, image_of, journal, record, residue, write_data
@@ -62,6 +63,19 @@ def test_what_was_never_written_is_undone_as_ever(driver, ceph):
                   created_at=LONG_AGO)
     driver.delete(volume_id)
     assert residue(ceph) == []
+
+
+def test_of_before_a_growth(driver, ceph, used):
+    """Expanding the volume again makes them agree: no image shrinks."""
+    volume_id, image = used
+    ceph.rbd("resize", "--size", "96M", "--no-progress", f"rbd/{image}")
+    before = fingerprint(ceph, image)
+    for size, agree in ((80, False), (96, True)):
+        driver.call("ControllerExpandVolume", volume_id=volume_id,
+                    capacity_range=csi_client.at_least(size * MIB))
+        told = driver.call("ControllerGetVolume", volume_id=volume_id).status.volume_condition
+        assert (OLDER in told.message) != agree == (not told.abnormal), told
+        assert fingerprint(ceph, image) == before
 
 
 @pytest.mark.slice

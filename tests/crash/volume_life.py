@@ -11,6 +11,8 @@ import fcntl
 import os
 import subprocess
 
+import grpc
+
 import content
 import csi_client
 import driver
@@ -207,9 +209,25 @@ class Life:
         self.stage()
         self.publish()
         if self.expanded:
-            self.expand_node()
+            self.grow()
         if self.checksum is None and not self.read_only:
             self.write()
+
+    def grow(self):
+        """The filesystem takes the volume's size. If a fault kept it from growing before the mount, the
+        pod has its data meanwhile, and restarts."""
+        try:
+            self.expand_node()
+        except grpc.RpcError as error:
+            if csi_client.code_of(error) != "FAILED_PRECONDITION":
+                raise
+            if self.checksum:
+                self.verify()
+            self.unpublish()
+            self.unstage()
+            self.stage()
+            self.publish()
+            self.expand_node()
 
     def tidy_publication(self):
         """What kubelet removes after a final error of a publication."""

@@ -124,13 +124,15 @@ def test_it_is_read_only_at_the_start(driver, kubelet, disk):
     kept = lives.keep(driver, kubelet, "kept")
     assert driver.server.stop() is None
     run("mount", "-o", "remount,ro", disk.mount_point)
-    assert driver.server.start(), "a driver that can write nothing must not serve"
-    assert driver.server.process.wait(30) == 1
-    assert "read-only" in driver.log().lower()
+    assert driver.server.start() is None
+    with csi_client.refused("FAILED_PRECONDITION", "is not served: .*Read-only"):
+        driver.call("Probe")
+    with csi_client.refused("UNAVAILABLE", "is not served: .*Read-only"):
+        driver.create("another")
     finding = doctor.findings(driver)["pool 'default', space"]
     assert (finding["level"], finding["remedy"]) == ("missing", "mount it read-write")
     run("mount", "-o", "remount,rw", disk.mount_point)
-    driver.start()
+    driver.await_ready()
     lives.assert_kept(kubelet, kept)
 
 

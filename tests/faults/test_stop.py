@@ -102,7 +102,7 @@ def states_of_threads(driver):
 
 
 def test_a_start_that_hangs(two_pools, directory):
-    """The pool's disk hangs from the start: the process can be ended."""
+    """The pool's disk hangs from the start, which goes on without it: the process can be ended."""
     driver = two_pools.start()
     assert driver.server.stop() is None
     kubelet = kubelet_module.Kubelet(directory / "kubelet", driver.call)
@@ -111,8 +111,6 @@ def test_a_start_that_hangs(two_pools, directory):
         pid = driver.server.process.pid
         frozen.await_that(lambda: "D" in states_of_threads(driver), "nothing hangs")
         driver.server.process.terminate()
-        frozen.await_that(lambda: driver.log().count("stopping has taken") == 1,
-                          driver.log()[-2000:])
         frozen.await_that(lambda: state_of(pid) in ("Z", "D", None), f"state {state_of(pid)}")
         successor = driver.without_default().start()
         assert_serves(successor, kubelet)

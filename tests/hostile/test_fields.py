@@ -67,7 +67,7 @@ ALLOWED = [
      "bidirectional|relative", {"NOT_FOUND"}),
     ("NodePublishVolume|NodeStageVolume", ".*path", "own.*|deep", {"FAILED_PRECONDITION"}),
     ("NodeUnpublishVolume|NodeUnstageVolume", ".*path", "own.*|deep", {"OK"}),
-    ("NodeExpandVolume|NodeGetVolumeStats", ".*path", "own.*|deep", {"OK"}),
+    ("NodeExpandVolume|NodeGetVolumeStats", ".*path", "own.*|deep", {"OK", "NOT_FOUND"}),
 ]
 
 

@@ -346,7 +346,7 @@ def test_an_expansion_where_the_volume_is_not(driver, kubelet, kind, directory):
     volume = new_volume(driver, "pv", kind)
     kubelet.start_pod(volume, "pod")
     places = ([kubelet.publish_file(volume, "pod"), kubelet.device_path(volume, "pod"),
-               driver.loop(volume.handle)] if kind == BLOCK
+               kubelet.device_link(volume, "pod"), driver.loop(volume.handle)] if kind == BLOCK
               else [kubelet.mount_path(volume, "pod"), kubelet.staging_path(volume)])
     for path in places:
         kubelet.expand(volume, path, 1)

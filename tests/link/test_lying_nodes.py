@@ -269,12 +269,12 @@ def test_pools_that_become_others(victim, directory):
 
 
 def test_a_liar_does_not_keep_a_claim_that_may_go_anywhere(victim, directory):
-    for lie in ({"code": 13, "message": "no"}, {"code": 9, "message": "no"},
-                {"create_volume": {}}, {"code": 3, "message": "no"}):
+    for number, lie in enumerate(({"code": 13, "message": "no"}, {"code": 9, "message": "no"},
+                                  {"create_volume": {}}, {"code": 3, "message": "no"})):
         with rogue_node(victim, directory) as rogue:
             rogue.lie = lambda command, truth, lie=lie: (
                 link_pb2.Result(**lie) if command.HasField("create_volume") else truth)
-            volume = victim.create("pvc", ["n1", "n2"], preferred=["n1"])
+            volume = victim.create(f"pvc-{number}", ["n1", "n2"], preferred=["n1"])
             assert node_of(volume) == "n2" and rogue.asked("create_volume")
             victim.call("DeleteVolume", volume_id=volume.volume_id)
 

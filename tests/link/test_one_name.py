@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A name never becomes two volumes, and no claim is tied to a node that is gone."""
 
+import concurrent.futures
 import signal
 
 import csi_client
@@ -120,12 +121,14 @@ def test_what_was_given_up_is_deleted_before_its_node_makes_it_again(new_cluster
         assert kinds[-1] == "create_volume"
 
 
-def test_a_node_may_be_named_controller(new_cluster):
-    cluster = new_cluster("controller", "n2")
-    volume = cluster.create("pvc", ["controller"])
-    assert node_of(volume) == "controller"
-    assert ":controller:" in volume.volume_id
-    cluster.call("DeleteVolume", volume_id=volume.volume_id)
+def test_a_node_may_be_named_controller(new_cluster, directory):
+    """The controller is on no node, whatever it is told: it has no name that a node could have."""
+    cluster = new_cluster("n2", controller_flags=["--node-id=controller"])
+    assert "as node" not in cluster.controller.log()
+    with rogue_node(cluster, directory, "controller"):
+        volume = cluster.create("pvc", ["controller"])
+        assert volume.volume_id == volume_id("controller", "pvc")
+        cluster.call("DeleteVolume", volume_id=volume.volume_id)
 
 
 @pytest.fixture
@@ -148,3 +151,17 @@ def test_one_name_in_two_pools(two_pools):
             create_in(two_pools, other)
         assert create_in(two_pools, first).volume_id == volume.volume_id
         two_pools.call("DeleteVolume", volume_id=volume.volume_id)
+
+
+def test_one_name_in_two_pools_at_the_same_time(two_pools):
+    with concurrent.futures.ThreadPoolExecutor() as calls:
+        for number in range(20):
+            both = [calls.submit(create_in, two_pools, pool, f"pvc-{number}")
+                    for pool in ("default", "second")]
+            failures = [call.exception() for call in both]
+            assert any(failures), "both were made"
+            for call, failure in zip(both, failures):
+                if failure is None:
+                    two_pools.call("DeleteVolume", volume_id=call.result().volume_id)
+                else:
+                    assert csi_client.code_of(failure) in ("ABORTED", "ALREADY_EXISTS"), failure

@@ -54,10 +54,9 @@ def files(ground, volumes):
                        {volume.handle[-36:] for volume in volumes})
     yield from differs("trash", names(pool / "trash"), set())
     records = names(ground.directory / "state" / "stages")
-    allowed = {f"{volume.handle}.json" for volume in volumes if volume.limbo}
     # What a killed resize2fs did is undone by the next stage, whenever that comes.
-    allowed |= {f"{volume.handle}{suffix}" for volume in volumes for suffix in UNDO_SUFFIXES
-                if volume.limbo or volume.staged_at is None}
+    allowed = {f"{volume.handle}{suffix}" for volume in volumes for suffix in UNDO_SUFFIXES
+                if volume.staged_at is None}
     yield from differs("stage records", records - allowed,
                        {f"{volume.handle}.json" for volume in staged(volumes)})
     for volume in volumes:
@@ -69,8 +68,7 @@ def devices(ground, volumes):
     """Each staged volume has one loop device, nothing else has any."""
     images = [backing for backing in host.loop_backings().values()
               if backing.startswith(f"{ground.driver.pool}/")]
-    limbo = {str(ground.driver.image(volume.handle)) for volume in volumes if volume.limbo}
-    yield from differs("attached", set(images) - limbo,
+    yield from differs("attached", set(images),
                        {str(ground.driver.image(volume.handle)) for volume in staged(volumes)})
     if len(images) != len(set(images)):
         yield f"attached twice: {sorted(images)}"
@@ -90,7 +88,7 @@ def mounts(ground, volumes):
 
 
 def staged(volumes):
-    return [volume for volume in volumes if volume.staged_at is not None and not volume.limbo]
+    return [volume for volume in volumes if volume.staged_at is not None]
 
 
 def names(directory):

@@ -60,13 +60,6 @@ class Volume:
     def block(self):
         return self.spec.access == "block"
 
-    @property
-    def limbo(self):
-        """An unstage was refused because of pods, which are gone by now: nothing is mounted, and the
-        driver itself may end the staging at any time."""
-        return (self.exists and self.staged_at is not None and not self.block
-                and not self.mounted and not self.published)
-
     def forget(self):
         """The volume is deleted; its name and id may come again."""
         fresh = Volume(self.name, self.handle)
@@ -85,8 +78,6 @@ class Volume:
         return {"OK"} if same else {"ALREADY_EXISTS"}
 
     def delete(self):
-        if self.limbo:
-            return {"OK", "FAILED_PRECONDITION"}
         return {"FAILED_PRECONDITION"} if self.staged_at is not None else {"OK"}
 
     def expand(self, size, limit):
@@ -109,10 +100,9 @@ class Volume:
             return {"FAILED_PRECONDITION"}
         if self.staged_at is None:
             return {"OK"}
-        ended = {"OK"} if self.limbo else set()
         if self.staged_at != path:
-            return {"FAILED_PRECONDITION"} | ended
-        return {"OK"} if mode == self.staged_mode else {"ALREADY_EXISTS"} | ended
+            return {"FAILED_PRECONDITION"}
+        return {"OK"} if mode == self.staged_mode else {"ALREADY_EXISTS"}
 
     def unstage(self, path):
         busy = self.staged_at == path and self.published
@@ -137,6 +127,8 @@ class Volume:
             return {"NOT_FOUND"}
         if self.staged_at is None:
             return {"FAILED_PRECONDITION"}
+        if not self.published and not self.mounted:
+            return {"NOT_FOUND"}  # it is to be seen nowhere
         space = {"OUT_OF_RANGE"} if size > self.capacity else set()
         if self.block:
             return {"OK"} | space
@@ -170,10 +162,8 @@ class Volume:
             self.mounted = True
 
     def unstaged(self, path, code):
-        if self.staged_at != path:
-            return
-        self.mounted = False  # also when it is refused because pods still use it
-        if code == "OK":
+        if self.staged_at == path and code == "OK":
+            self.mounted = False
             self.staged_at, self.staged_mode = None, ""
 
     def writable(self):

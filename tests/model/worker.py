@@ -262,17 +262,23 @@ class Worker:
     def node_expand(self, volume, operation):
         size = operation["size"]
         allowed = volume.node_expand(size)
-        attached = volume.exists and volume.staged_at is not None
-        add = max(round_up(size) - volume.capacity, 0) if attached else 0
+        seen = volume.exists and (volume.published or volume.mounted)
+        add = max(round_up(size) - volume.capacity, 0) if seen else 0
         fields = self.handle_of(volume) | {
-            "volume_path": str(self.ground.target_path(volume.name, 0)),
+            "volume_path": str(self.place_of(volume)),
             "capacity_range": csi_client.at_least(size)}
         code, _ = self.draw_on_space(operation, "NodeExpandVolume", fields, allowed,
                                      "OUT_OF_RANGE", add)
-        if attached and code != "OUT_OF_RANGE":
+        if seen and code != "OUT_OF_RANGE":
             volume.capacity += add
             if code == "OK":
                 volume.filesystem_size = volume.capacity
+
+    def place_of(self, volume):
+        """Where the volume is to be seen, as far as it is anywhere."""
+        if volume.published or not volume.mounted:
+            return self.ground.target_path(volume.name, min(volume.published, default=0))
+        return self.ground.staging_path(volume.name, volume.staged_at)
 
     def stats(self, volume, operation):
         target = operation["target"]

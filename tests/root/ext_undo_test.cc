@@ -35,13 +35,13 @@ void Run(const std::vector<std::string>& argv) {
   REQUIRE(status.ok());
 }
 
-// A volume with a file, grown to twice its size by a resize2fs that could not remove its undo file.
-void MakeHalfGrown(FormattedVolume& volume) {
+// A volume with a file, grown by a resize2fs that could not remove its undo file.
+void MakeHalfGrown(FormattedVolume& volume, Bytes to = 2 * kSize) {
   volume.Make();
   volume.Mount();
   WriteFile(volume.path() + "/file", "content");
   volume.Unmount();
-  volume.Enlarge(2 * kSize);
+  volume.Enlarge(to);
   Run({"e2fsck", "-f", "-p", volume.device().path});
   Run({"resize2fs", "-z", volume.undo_path(), volume.device().path});
 }
@@ -112,7 +112,8 @@ TEST_CASE("a growth that only says that it went well is undone") {
 // e2undo of e2fsprogs 1.47 ends with 0 when a block cannot be written.
 TEST_CASE("an undo file stays until all that it says is back on the device") {
   FormattedVolume volume("ext4", kSize);
-  MakeHalfGrown(volume);
+  constexpr Bytes kSecondGroup = 4 * kSize;
+  MakeHalfGrown(volume, kSecondGroup);
   const std::uint64_t grown = BlocksOf(volume);
   const std::string used = volume.undo_path() + ".used";
   // The device has lost its end, which the growth wrote to.
@@ -123,7 +124,7 @@ TEST_CASE("an undo file stays until all that it says is back on the device") {
   REQUIRE(IsThere(used));
   CHECK(absl::IsInternal(volume.filesystem().UndoInterrupted(volume.device(), volume.undo_path())));
   CHECK(BlocksOf(volume) == grown);  // nothing is restored as long as not all of it can be
-  volume.Enlarge(2 * kSize);
+  volume.Enlarge(kSecondGroup);
   REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
   CHECK_FALSE(IsThere(used));
   CHECK(BlocksOf(volume) < grown);

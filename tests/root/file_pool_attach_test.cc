@@ -12,6 +12,7 @@
 #include "os/loop_number.h"
 #include "os/mounter.h"
 #include "support/file_pool_fixture.h"
+#include "support/loop_image.h"
 #include "support/mount_point.h"
 #include "support/outcome.h"
 

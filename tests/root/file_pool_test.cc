@@ -197,7 +197,7 @@ TEST_CASE_METHOD(FilePoolFixture, "without its marker a pool does nothing at all
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "a pool that is served is not served twice") {
-  CHECK_FAILS(FilePool::Open(config(), "n1", state.get()), kFailedPrecondition, "another process");
+  CHECK_FAILS(FilePool::Open(config(), "n1", state.get()), kAborted, "another process");
 }
 
 }  // namespace

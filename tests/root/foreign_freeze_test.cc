@@ -39,6 +39,8 @@ class ForeignFreeze final {
   ~ForeignFreeze() {
     if (root_.valid()) ::ioctl(root_.get(), FITHAW, 0);
   }
+  // As a kill leaves it.
+  void Leave() { root_ = os::UniqueFd(); }
   void CheckHeld() { CHECK((::ioctl(root_.get(), FIFREEZE, 0) != 0 && errno == EBUSY)); }
   void End() {
     CheckHeld();
@@ -135,7 +137,7 @@ TEST_CASE_METHOD(Fixture, "the driver's own freeze is ended where the volume is,
   const VolumeId id = StageNew("xfs");
   REQUIRE_OK(Publish(id, target()));
   Mark(id, /*freezing=*/true);
-  ForeignFreeze own(target());  // stands for the killed driver's
+  ForeignFreeze(target()).Leave();
   UnmountPlainly(staging());
   test::FormattedVolume other("ext4", 32 * kMiB);
   other.Make();

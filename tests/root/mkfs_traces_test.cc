@@ -25,6 +25,7 @@ std::vector<Kind> Kinds() {
           {"ext4", 64 * kMiB, {"-E", "lazy_itable_init=0,lazy_journal_init=0"}},
           {"ext3", 64 * kMiB, {}},
           {"xfs", 300 * kMiB, {}},
+          {"xfs", 300 * kMiB, {"-l", "su=64k"}},
           {"xfs", 300 * kMiB, {"-l", "su=256k"}},
           {"xfs", 400 * kMiB, {"-s", "size=4096", "-m", "rmapbt=1"}},
           {"xfs", 300 * kMiB, {"-b", "size=1024", "-m", "reflink=0,finobt=0"}},

@@ -222,7 +222,7 @@ TEST_CASE_METHOD(NodeFixture, "somebody else's mount is left alone") {
   const VolumeId id = Create(MountSpec("pvc-1")).id;
   REQUIRE_OK(Stage(id));
   MountTmpfs(staging());
-  CHECK_FAILS(Unstage(id), kFailedPrecondition, "which is no volume: it is left alone");
+  CHECK_FAILS(Unstage(id), kFailedPrecondition, "which is not a volume: it is left alone");
   CHECK(MountsAt(staging()) == 2);
   UnmountPlainly(staging());
   REQUIRE_OK(Unstage(id));

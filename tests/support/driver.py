@@ -27,6 +27,9 @@ class Driver:
 
     def start(self):
         assert self.server.start() is None, self.log()
+        return self.await_ready()
+
+    def await_ready(self):
         deadline = time.monotonic() + READY_SECONDS
         while not self.is_ready():
             assert time.monotonic() < deadline, f"not ready within {READY_SECONDS} s\n{self.log()}"
@@ -38,6 +41,8 @@ class Driver:
             return self.client.call("Probe").ready.value
         except grpc.RpcError as error:  # it listens, but serves nothing yet
             if csi_client.code_of(error) in csi_client.MAYBE_RUNNING:
+                return False
+            if "is not served" in error.details():  # a pool that is missing is tried again
                 return False
             raise
 

@@ -8,13 +8,24 @@ import dataclasses
 import hashlib
 import json
 import shutil
+import time
 
 import csi_client
+import host
 import mount_table
 import pool_disk
 from pool_disk import run
 
 DRIVER_NAME = "csi.holdfast.dev"
+DETACH_SECONDS = 30
+
+
+def await_detached(loop, backing):
+    """The last closer detaches it: perhaps a program that looks at every loop device of the host."""
+    deadline = time.monotonic() + DETACH_SECONDS
+    while host.loop_backings().get(loop) == str(backing):
+        assert time.monotonic() < deadline, f"{loop} is still attached"
+        time.sleep(0.002)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,6 +220,7 @@ class Kubelet:
         device = self.device_path(volume, pod)
         if lock := self.lock_devices.pop((volume, pod), None):
             run("losetup", "--detach", lock)
+            await_detached(lock, device)
         self.device_link(volume, pod).unlink(missing_ok=True)
         if mount_table.is_mount_point(device):
             run("umount", device)

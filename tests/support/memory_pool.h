@@ -101,6 +101,7 @@ class MemoryPool final : public pool::Pool {
   absl::Status DetachOwnDevice(const VolumeId&) override { return absl::OkStatus(); }
   absl::Status StartFormatting(const VolumeId&, const std::string&) override { return NoDevices(); }
   absl::Status FinishFormatting(const VolumeId&) override { return NoDevices(); }
+  absl::StatusOr<std::string> FormattedUuid(const VolumeId&) override { return NoDevices(); }
   absl::Status BlankAgain(const VolumeId&) override { return NoDevices(); }
 
  private:

@@ -96,6 +96,9 @@ class HangingPool final : public Pool {
     return inner_.StartFormatting(id, uuid);
   }
   absl::Status FinishFormatting(const VolumeId& id) override { return inner_.FinishFormatting(id); }
+  absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override {
+    return inner_.FormattedUuid(id);
+  }
   absl::Status BlankAgain(const VolumeId& id) override { return inner_.BlankAgain(id); }
 
  private:
@@ -104,7 +107,12 @@ class HangingPool final : public Pool {
 };
 
 PoolInfo Known(const std::string& id = kId) {
-  return {.id = id, .name = "p", .kind = "file", .location = "/p", .node = "n1"};
+  return {.id = id,
+          .name = "p",
+          .kind = "file",
+          .location = "/p",
+          .node = "n1",
+          .default_filesystem = "ext4"};
 }
 
 const VolumeId kVolume{"p", "n1", kUuid};

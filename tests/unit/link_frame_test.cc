@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/frame.h"
 
+#include <grpcpp/impl/grpc_library.h>
+
 #include <catch2/catch.hpp>
 
 #include "link/limits.h"
@@ -9,6 +11,9 @@
 
 namespace holdfast::link {
 namespace {
+
+// As every server of gRPC does.
+const grpc::internal::GrpcLibraryInitializer kLibrary;
 
 grpc::ByteBuffer Bytes(const std::string& text) {
   const grpc::Slice slice(text);
@@ -78,7 +83,7 @@ TEST_CASE("a message that is too large, or would be when it is parsed, is refuse
 }
 
 TEST_CASE("bytes that are no message are refused") {
-  for (const std::string bytes :
+  for (const std::string& bytes :
        {std::string("\x0a"), std::string("\x0a\x05zz"), std::string("\x0b\x0b\x0b"),
         std::string("\x0a\xff\xff\xff\xff\x0f"), Field(1, Field(5, "\x0a\x7f")),
         Field(1, Field(3, "\xff\xfe"))}) {

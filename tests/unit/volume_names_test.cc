@@ -114,6 +114,8 @@ TEST_CASE("a volume that was given up is not found any more") {
   (void)names.Replace("n1", Named({"a"}), kStart);
   CHECK(Places(names, "a").empty());
   CHECK(names.AllSuperseded() == std::vector{volume});
+  CHECK(names.FindSuperseded("a", "n1") == volume);
+  CHECK_FALSE(names.FindSuperseded("a", "n2"));
   names.SupersededIsGone(volume);
   CHECK(names.AllSuperseded().empty());
 }
