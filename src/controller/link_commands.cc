@@ -78,10 +78,11 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
   const auto add = [&](pool::Pool& pool) {
     if (pool.info().node.empty()) return;  // no node's own: the controller has it too
     link::v1::Pool& described = *measured.add_pools();
-    described.set_id(pool.info().id);
     described.set_name(pool.info().name);
     described.set_default_filesystem(pool.info().default_filesystem);
     const auto room = pools.questions().Put(pool, Measure);
+    // Without an id the controller keeps what it knows of the pool's volumes, which cannot be named.
+    if (room.ok() || pool.List("", 1).ok()) described.set_id(pool.info().id);
     if (room.ok()) {
       SetRoom(*described.mutable_thick(), room->thick);
       SetRoom(*described.mutable_thin(), room->thin);

@@ -33,7 +33,7 @@ absl::Status CheckPools(v1::Pools& pools) {
   PoolIds seen;
   for (v1::Pool& pool : *pools.mutable_pools()) {
     RETURN_IF_ERROR(ValidatePoolName(pool.name()));
-    // Empty while its disk is not there and the node never saw it.
+    // Empty while its disk has not been there since the node's start.
     const bool unknown = pool.id().empty() && !pool.problem().empty();
     if (!unknown && !IsUuid(pool.id())) {
       return InvalidArgument("the id of pool '{}' is not a UUID", pool.name());

@@ -102,3 +102,23 @@ def test_a_pool_that_the_node_never_saw_gets_its_identity_later(cluster, disk, d
     until(lambda: has_room(cluster, "late"), "the controller is not told of the pool")
     until(lambda: knows_where(cluster, "late", late.volume_id), "it does not know the volumes")
     cluster.call("DeleteVolume", volume_id=late.volume_id)
+
+
+def test_what_was_named_stays_known_while_its_pool_is_away(cluster, disk):
+    """The node connects again and cannot name the volumes: they are neither gone nor made again."""
+    node = cluster.nodes["n1"]
+    late = create(cluster, "late", "late")
+    assert node.server.stop() is None
+    disk.unmount()
+    node.start()
+    cluster.wait_for("n1")
+    until(lambda: not has_room(cluster, "late"), "the controller is not told of the pool")
+    cluster.wait_for("n1")
+    listed = [entry.volume.volume_id for entry in cluster.call("ListVolumes").entries]
+    assert listed == [late.volume_id]
+    with refused("UNAVAILABLE", "is its disk mounted"):
+        create(cluster, "late", "late")
+    disk.mount()
+    until(lambda: has_room(cluster, "late"), "the controller is not told that the pool is back")
+    assert create(cluster, "late", "late").volume_id == late.volume_id
+    cluster.call("DeleteVolume", volume_id=late.volume_id)
