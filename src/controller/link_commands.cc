@@ -81,7 +81,8 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
     described.set_name(pool.info().name);
     described.set_default_filesystem(pool.info().default_filesystem);
     const auto room = pools.questions().Put(pool, Measure);
-    // Without an id the controller keeps what it knows of the pool's volumes, which cannot be named.
+    // Without an id the controller keeps what it knows of the pool's volumes, which cannot be
+    // named.
     if (room.ok() || pool.List("", 1).ok()) described.set_id(pool.info().id);
     if (room.ok()) {
       SetRoom(*described.mutable_thick(), room->thick);

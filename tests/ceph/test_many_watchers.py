@@ -26,7 +26,8 @@ def test_any_number_of_clients(driver, ceph):
         try:
             said = condition(driver, volume)
             assert f"'{image}' is open in clients" in said
-            assert len(ceph.watchers(image)) == MANY and said.count("127.0.0.1:0/") > MANY // 2
+            assert len(ceph.watchers(image)) == MANY
+            assert said.count("127.0.0.1:0/") > 1  # the first of them: a condition is short
             with refused("FAILED_PRECONDITION", "in use: clients"):
                 driver.delete(volume.volume_id)
         finally:

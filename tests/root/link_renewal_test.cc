@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a stream of the link lasts, and what comes after it. Over loopback, without TLS.
-#include <grpc/grpc.h>
+#define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners
 #include <grpcpp/grpcpp.h>
 #include <sys/mount.h>
 
@@ -46,8 +46,19 @@ class Belief final : public NodeIdentity {
   std::atomic<bool> believes = true;
 };
 
-// gRPC keeps its poller for the life of the process: made here, before leaks are counted.
-const bool library_is_up = (grpc_init(), true);
+// The descriptors of gRPC's first poller stay for the life of the process: they are made here,
+// before leaks are counted.
+class Library final : public Catch::TestEventListenerBase {
+ public:
+  using TestEventListenerBase::TestEventListenerBase;
+  void testRunStarting(const Catch::TestRunInfo&) override {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials());
+    const std::unique_ptr<grpc::Server> first = builder.BuildAndStart();
+    if (first != nullptr) first->Shutdown();
+  }
+};
+CATCH_REGISTER_LISTENER(Library)
 
 struct Controller {
   Controller(const std::string& host, int wanted_port, milliseconds max_age = kNever)

@@ -171,7 +171,7 @@ TEST_CASE_METHOD(Mounted, "what stands at the target is never taken over") {
     MountTmpfs(target());
     CHECK_FAILS(Publish(id, target()), kAlreadyExists, "tmpfs");
     CHECK(MountAt(target()).filesystem == "tmpfs");
-    CHECK_FAILS(Unpublish(id, target()), kFailedPrecondition, "is no volume: it is left alone");
+    CHECK_FAILS(Unpublish(id, target()), kFailedPrecondition, "is not a volume: it is left alone");
     UnmountPlainly(target());
   }
   SECTION("a file") {
