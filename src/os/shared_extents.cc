@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <new>
 
 namespace holdfast::os {
 namespace {
@@ -21,7 +20,7 @@ constexpr std::size_t kPerCall = 128;
 absl::StatusOr<bool> SharesExtents(int file_fd, std::size_t limit) {
   // The kernel puts the extents right behind the head.
   alignas(fiemap) std::array<char, sizeof(fiemap) + kPerCall * sizeof(fiemap_extent)> buffer{};
-  auto* const head = new (buffer.data()) fiemap{};
+  auto* const head = reinterpret_cast<fiemap*>(buffer.data());
   for (std::size_t seen = 0; seen < limit;) {
     head->fm_length = FIEMAP_MAX_OFFSET - head->fm_start;
     head->fm_extent_count = static_cast<std::uint32_t>(std::min(kPerCall, limit - seen));
