@@ -60,8 +60,7 @@ def refuse_everything(driver, kubelet, volume):
 
 def is_started_without_its_pool(driver, why):
     """It runs, so that pods can go, but it is not ready and serves nothing."""
-    assert driver.server.start() is None
-    until(lambda: "not ready" in driver.log(), "the start is over")
+    assert driver.start_unready() is None, driver.log()
     with refused("FAILED_PRECONDITION", why):
         driver.call("Probe")
     with refused("UNAVAILABLE", why):

@@ -120,7 +120,7 @@ def test_the_marker_or_its_copy_damaged_while_the_driver_was_down(driver, kubele
     for position in bytes_that_count(good)[::STARTS_APART]:
         damaged.write_bytes(flipped(good, position))
         log_before = len(driver.log())
-        if driver.server.start() is None:
+        if driver.start_unready() is None:
             with csi_client.refused("FAILED_PRECONDITION", damaged.name):
                 driver.call("Probe")
             assert driver.server.stop() is None

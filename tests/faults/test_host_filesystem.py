@@ -124,7 +124,7 @@ def test_it_is_read_only_at_the_start(driver, kubelet, disk):
     kept = lives.keep(driver, kubelet, "kept")
     assert driver.server.stop() is None
     run("mount", "-o", "remount,ro", disk.mount_point)
-    assert driver.server.start() is None
+    assert driver.start_unready() is None, driver.log()
     with csi_client.refused("FAILED_PRECONDITION", "is not served: .*Read-only"):
         driver.call("Probe")
     with csi_client.refused("UNAVAILABLE", "is not served: .*Read-only"):

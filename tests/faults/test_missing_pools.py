@@ -202,8 +202,7 @@ def test_no_pool_at_all(driver, kubelet, disk, directory):
     driver.server.kill()
     disk.unmount("--lazy")
     away = driver.pool.rename(directory / "away")
-    assert driver.server.start() is None, driver.log()
-    until(lambda: "not ready" in driver.log(), "the start is over")
+    assert driver.start_unready() is None, driver.log()
     with refused("FAILED_PRECONDITION", "there is no directory.*is its disk mounted"):
         driver.call("Probe")
     assert get(driver.port, "/healthz")[0] == 200

@@ -26,7 +26,7 @@ def test_a_disk_mounted_below_the_pool_is_refused_at_the_start(disk, new_driver,
     kept = lives.keep(driver, kubelet, "kept")
     assert driver.server.stop() is None
     other = new_disk(256 * MIB, mount_point=driver.pool / name, name="other")
-    assert driver.server.start() is None
+    assert driver.start_unready() is None, driver.log()
     with refused("UNAVAILABLE", f"{driver.pool}/{name}' is another filesystem.*unmount it"):
         driver.create("new")
     assert [entry.name for entry in (driver.pool / name).iterdir()] == ["lost+found"]
@@ -42,7 +42,7 @@ def test_a_subvolume_below_the_pool_is_refused(new_disk, new_driver):
     assert driver.server.stop() is None
     (disk.mount_point / "volumes").rmdir()
     run("btrfs", "--quiet", "subvolume", "create", disk.mount_point / "volumes")
-    assert driver.server.start() is None
+    assert driver.start_unready() is None, driver.log()
     with refused("UNAVAILABLE", "volumes' is another filesystem"):
         driver.create("new", size=16 * MIB, access="block")
     run("btrfs", "--quiet", "subvolume", "delete", disk.mount_point / "volumes")

@@ -211,7 +211,7 @@ def test_a_target_that_is_no_place_for_a_volume(driver, kubelet, staged, pod, ca
     (target / "data").write_text("precious")
     with refused("ALREADY_EXISTS", "precious"):
         publish(kubelet, staged, target)
-    with refused("FAILED_PRECONDITION", "no volume"):
+    with refused("FAILED_PRECONDITION", "which is not a volume"):
         unpublish(kubelet, staged, target)
     assert (target / "data").read_text() == "precious"
     run("umount", target)

@@ -154,7 +154,7 @@ def doctor(scene):
 def test_everything_at_once(scene):
     driver = scene.driver
     await_true(scene.converged, "leftovers are still there", driver.log)
-    kinds = {("unfinished-deletion", scene.own["rescued"]): "somebody else",
+    kinds = {("unfinished-deletion", scene.own["rescued"]): "another program has attached",
              ("unfinished-deletion", scene.own["noted"]): "notes.txt",
              ("damaged-volume", scene.own["damaged"]): "damaged"}
     await_true(lambda: set(kinds) == set(scene.leftovers()), "what is left for a person",

@@ -36,6 +36,25 @@ class Driver:
             time.sleep(0.002)
         return self
 
+    def start_unready(self):
+        """Starts it and waits until it says that it is not ready; returns a problem or None."""
+        if problem := self.server.start():
+            return problem
+        deadline = time.monotonic() + READY_SECONDS
+        while not self.is_refused():
+            if self.server.process.poll() is not None:
+                return "the server ended"
+            assert time.monotonic() < deadline, f"not refused in {READY_SECONDS} s\n{self.log()}"
+            time.sleep(0.002)
+        return None
+
+    def is_refused(self):
+        try:
+            self.client.call("Probe")
+            return False  # ready, or still starting
+        except grpc.RpcError as error:
+            return csi_client.code_of(error) == "FAILED_PRECONDITION"
+
     def is_ready(self):
         try:
             return self.client.call("Probe").ready.value
