@@ -14,8 +14,9 @@
 namespace holdfast::server {
 namespace {
 
-// A node proves itself within this, unless the controller has too much to do.
-constexpr std::chrono::seconds kFairTime{1};
+// A node proves itself within this even where others keep the controller busy. The longer it is,
+// the fewer of a flood's connections are let in, and a node behind the same address is one of them.
+constexpr std::chrono::milliseconds kFairTime{250};
 // Nodes that are proved have their streams to lose and are looked at less often.
 constexpr std::chrono::milliseconds kLookAtAll{500};
 // Hundreds of streams are there before the second is noticed, and take a while to go.

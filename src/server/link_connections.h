@@ -37,8 +37,9 @@ class LinkConnections final : public link::PeerWatch {
 
   // A new connection. False when there is no place for it: then the caller closes it. When all
   // places are taken, the oldest connection of the address that has most of them gives way; to one
-  // of an address that has as many, only after a second, in which a node can prove itself. An
-  // address from which somebody opened many streams on one connection is not let in for some time.
+  // of an address that has as many, only after a quarter of a second, in which a node can prove
+  // itself. An address from which many streams were opened on one connection is not let in for some
+  // time.
   [[nodiscard]] bool Admit(int connection);
 
   // Forgets connections that gRPC has closed; cuts those that took too long to prove themselves, or

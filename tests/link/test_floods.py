@@ -64,7 +64,8 @@ def attack(cluster, kind, tls, source):
                              source):
         volume = cluster.create("pvc", ["n1"])
         cluster.nodes["n2"].start()
-        cluster.wait_for("n2")
+        # Chance decides which of a flood's connections are let in; a node tries again and again.
+        cluster.wait_for("n2", seconds=60)
         cluster.call("DeleteVolume", volume_id=volume.volume_id)
         volume = cluster.create("pvc", ["n2"])
         cluster.call("DeleteVolume", volume_id=volume.volume_id)

@@ -77,10 +77,10 @@ class Cluster:
         where = {"accessible_topology": segment(node)} if node else {}
         return self.call("GetCapacity", parameters={"provisioning": provisioning}, **where)
 
-    def wait_for(self, *nodes):
+    def wait_for(self, *nodes, seconds=LINK_SECONDS):
         """Waits until the controller answers for each of the nodes."""
         for node in nodes:
-            until(lambda: self.is_linked(node), f"node {node} is not linked")
+            until(lambda: self.is_linked(node), f"node {node} is not linked", seconds)
 
     def is_linked(self, node):
         try:
