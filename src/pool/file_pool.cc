@@ -32,6 +32,16 @@ Room RoomOf(const os::FilesystemSpace& space) {
   return {.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
 }
 
+// A filesystem that is full shows some blocks as available and does not give them; promises leave
+// more than this (RoomOf).
+constexpr Bytes kNoRoom = kMiB;
+
+// By what the host's filesystem has left for anyone. One that has kept some for root may give that.
+bool IsFull(int root_fd) {
+  const auto space = os::MeasureFilesystem(root_fd);
+  return space.ok() && space->available < kNoRoom;
+}
+
 // For the questions, which are answered with 0 where a promise is refused.
 Room PromisableRoom(const os::FilesystemSpace& space) {
   return LacksInodes(space) ? Room{.total = space.total, .available = 0} : RoomOf(space);
@@ -177,6 +187,10 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
           "in docs/operations.md tells how to repair it",
           why));
     }
+  } else if (*allocated < volume.capacity_bytes && IsFull(pool->root)) {
+    return abnormal(
+        "the filesystem that carries the pool is full: writes to this thin volume may fail where "
+        "they need new space; free room there");
   }
   return VolumeCondition{false, "storage is as promised"};
 }
