@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The disk under the pool, or under the state directory, is full: at each level, at each call."""
 
+import errno
+import subprocess
+import tempfile
 import threading
 import time
 
@@ -10,9 +13,11 @@ import content
 import csi_client
 import host
 import lives
+from conditions import assert_abnormal, assert_normal, is_normal
 from disk_filler import Filler
 from driver import MIB
 from kubelet import Kubelet
+from waiting import until
 
 KIB = 1 << 10
 DISK = 640 * MIB
@@ -237,4 +242,53 @@ def test_a_thin_volume_whose_disk_is_full(new_disk, new_driver, directory):
     path = kubelet.mount(volume, "pod")
     assert content.checksum(path / "data") == written
     content.write(path / "more", 64 * MIB)
+    kubelet.unmount(volume, "pod")
+
+
+@pytest.mark.parametrize("filesystem", ["ext4", "xfs"])
+def test_every_call_says_that_a_thin_volume_has_no_room(disk, filler, driver, kubelet, filesystem):
+    """Also when the filesystem goes on, because only data found no room."""
+    thick = lives.new_volume(driver, "thick", provisioning="thick")
+    volume = lives.new_volume(driver, "pv", filesystem=filesystem)
+    thick_path, path = kubelet.mount(thick, "pod"), kubelet.mount(volume, "pod")
+    assert_normal(driver, volume, path)
+    filler.leave(0)
+    with pytest.raises(OSError):
+        content.write(path / "data", 2 * MIB)
+    assert_abnormal(driver, volume, path)
+    assert_normal(driver, thick, thick_path)
+    for one in (volume, thick):
+        lives.take_down(kubelet, one, "pod")
+    assert_abnormal(driver, volume, why="is full")
+    filler.give_back()
+    until(lambda: is_normal(driver, volume), "it stays abnormal although there is room")
+
+
+def has_failed(path):
+    """Whether the filesystem takes nothing any more; makes it write what it keeps of itself."""
+    try:
+        tempfile.mkdtemp(dir=path)
+    except OSError as error:
+        assert error.errno in (errno.EROFS, errno.EIO), error
+        return True
+    subprocess.run(["sync", "--file-system", path], check=False, stderr=subprocess.DEVNULL)
+    return False
+
+
+@pytest.mark.parametrize("filesystem, why", [("ext4", "may be read-only"),
+                                             ("btrfs", "went read-only")])
+def test_every_call_says_that_a_filesystem_failed_for_want_of_room(disk, filler, driver, kubelet,
+                                                                   filesystem, why):
+    """Room alone does not bring it back: the kernel made it read-only."""
+    volume = lives.new_volume(driver, "pv", filesystem=filesystem)
+    path, staging = kubelet.mount(volume, "pod"), kubelet.global_mount(volume)
+    written = content.write(path / "data")
+    filler.leave(0)
+    until(lambda: has_failed(path), "it goes on without room")
+    filler.give_back()
+    assert_abnormal(driver, volume, path, staging, why=why)
+    lives.take_down(kubelet, volume, "pod")
+    until_it_works(lambda: kubelet.mount(volume, "pod"))
+    assert_normal(driver, volume, path, staging)
+    assert content.checksum(path / "data") == written
     kubelet.unmount(volume, "pod")

@@ -8,6 +8,7 @@ import struct
 
 import pytest
 
+from conditions import assert_abnormal, assert_normal
 from kubelet import PersistentVolume
 from pool_disk import run
 
@@ -28,20 +29,6 @@ def shut_down(path):
         os.close(descriptor)
 
 
-def conditions(driver, volume, *paths):
-    """What each call says: (abnormal, message), by call."""
-    listed = {entry.volume.volume_id: entry.status.volume_condition
-              for entry in driver.call("ListVolumes").entries}
-    said = {"ListVolumes": listed[volume.handle],
-            "ControllerGetVolume": driver.call("ControllerGetVolume", volume_id=volume.handle)
-            .status.volume_condition}
-    for path in paths:
-        stats = driver.call("NodeGetVolumeStats", volume_id=volume.handle, volume_path=str(path))
-        assert stats.usage, "without it kubelet does not look at the condition"
-        said[f"NodeGetVolumeStats {path}"] = stats.volume_condition
-    return {call: (condition.abnormal, condition.message) for call, condition in said.items()}
-
-
 @pytest.mark.parametrize("filesystem", [
     pytest.param("ext4", marks=pytest.mark.skipif(
         kernel() < SHOWS_SHUTDOWN, reason="this kernel does not show it (docs/limitations.md)")),
@@ -53,18 +40,14 @@ def test_every_call_says_that_the_filesystem_is_dead(driver, kubelet, filesystem
                               filesystem=filesystem)
     path, staging = kubelet.mount(volume, "pod", read_only), kubelet.global_mount(volume)
     kubelet.mount(well, "pod")
-    said = conditions(driver, volume, path, staging)
-    assert not any(abnormal for abnormal, _ in said.values()), said
+    assert_normal(driver, volume, path, staging)
     shut_down(staging)
-    said = conditions(driver, volume, path, staging)
-    assert all(abnormal and "shut down" in message for abnormal, message in said.values()), said
-    said = conditions(driver, well, kubelet.mount_path(well, "pod"))
-    assert not any(abnormal for abnormal, _ in said.values()), said
+    assert_abnormal(driver, volume, path, staging, why="shut down")
+    assert_normal(driver, well, kubelet.mount_path(well, "pod"))
     kubelet.unmount(well, "pod")
     kubelet.unmount(volume, "pod")
     kubelet.mount(volume, "pod")
-    said = conditions(driver, volume, path, staging)
-    assert not any(abnormal for abnormal, _ in said.values()), said
+    assert_normal(driver, volume, path, staging)
     kubelet.unmount(volume, "pod")
 
 
@@ -73,6 +56,5 @@ def test_every_call_says_that_the_filesystem_went_read_only(driver, kubelet):
     volume = PersistentVolume(driver.create("pv").volume_id, "pv", filesystem="ext4")
     path, staging = kubelet.mount(volume, "pod"), kubelet.global_mount(volume)
     run("mount", "-o", "remount,abort", staging)
-    said = conditions(driver, volume, path, staging)
-    assert all(abnormal for abnormal, _ in said.values()), said
+    assert_abnormal(driver, volume, path, staging)
     kubelet.unmount(volume, "pod")
