@@ -244,9 +244,8 @@ absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   if (LacksInodes(space)) {
     return ResourceExhausted(
-        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove files "
-        "beside "
-        "the pool, or move it to a filesystem with more",
+        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove other files "
+        "from it, or move the pool to a filesystem with more inodes",
         info_.name, space.inodes_available, kInodesOfVolume);
   }
   return RoomOf(space);
