@@ -21,6 +21,7 @@ from conftest import CAPS
 from rbd_driver import change_record, image_of, journal, moment, record, residue
 
 MIB = driver_module.MIB
+ASKERS, CREATORS = 32, 4
 BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
 
 
@@ -229,6 +230,60 @@ def test_a_monitor_that_restarts(driver, ceph):
           "the monitor does not come back", 60)
     until_it_works(lambda: driver.create("pvc-3"))
     assert len(driver.listed()) == 3
+
+
+@pytest.fixture
+def silent(ceph):
+    """Stops every monitor: it takes connections and answers nothing."""
+    def begin():
+        ceph.signal("mon.a", signal.SIGSTOP)
+    yield begin
+    ceph.signal("mon.a", signal.SIGCONT)
+
+
+def capacity(driver, pool):
+    parameters = {"pool": pool, "provisioning": "thin"}
+    return driver.call("GetCapacity", parameters=parameters).available_capacity
+
+
+def creation(driver, name):
+    return driver.create(name, size=64 * MIB, pool="ceph")
+
+
+@pytest.mark.parametrize("is_connected", [False, True], ids=["unconnected", "connected"])
+def test_monitors_that_hang_hold_up_their_own_pool_alone(new_driver, ceph, silent, directory,
+                                                         is_connected):
+    """Every call ends before its caller gives up, and may be repeated."""
+    (directory / "files").mkdir()
+    driver = new_driver(pools=[f"files=file:{directory}/files,reserve=0"])
+    if is_connected:
+        driver.listed()
+    else:
+        driver.server.kill()
+    silent()
+    if not is_connected:
+        driver.start()
+    beside = []
+
+    def others_go_on_until_all_have_ended():
+        assert capacity(driver, "files") > 0
+        volume = driver.create("here", pool="files", size=4 * MIB, access="block")
+        driver.delete(volume.volume_id)
+        beside.append(not any(call.done() for call in waiting))
+        return all(call.done() for call in waiting)
+
+    with ThreadPoolExecutor(ASKERS + CREATORS) as threads:
+        waiting = [threads.submit(csi_client.outcome, call) for call in (
+            *[lambda: capacity(driver, "ceph")] * ASKERS,
+            *(functools.partial(creation, driver, f"pvc-{number}") for number in range(CREATORS)))]
+        until(others_go_on_until_all_have_ended, "they do not end", csi_client.CALL_SECONDS)
+    assert any(beside), "the other pool's calls waited for this one's"
+    assert {call.result() for call in waiting} == {"UNAVAILABLE"}
+    ceph.signal("mon.a", signal.SIGCONT)
+    assert until_it_works(lambda: capacity(driver, "ceph")) > 0
+    for number in range(CREATORS):
+        until_it_works(functools.partial(creation, driver, f"pvc-{number}"))
+    assert len(ceph.images()) == CREATORS
 
 
 def test_a_wrong_key(new_driver, ceph, directory):

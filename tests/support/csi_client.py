@@ -57,6 +57,15 @@ def code_of(error):
     return error.code().name
 
 
+def outcome(call):
+    """OK, or the code of the refusal."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        return code_of(error)
+    return "OK"
+
+
 @contextlib.contextmanager
 def refused(code, match=""):
     """Expects the call inside to fail with this code and a message that matches and says why."""
