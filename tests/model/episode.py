@@ -13,7 +13,6 @@ import operations
 from volume_model import Volume
 from worker import Violation, Worker, shared_name
 
-SHARED_VOLUMES = 3
 STOPS = ("kill", "kill", "kill", "kill-twice", "term")
 POLL_SECONDS = 0.001
 
@@ -90,7 +89,7 @@ class Episode:
     def tidy_shared(self):
         """Whatever became of the shared volumes, a CO can take them down."""
         worker = Worker("tidy", self.ground, [], Counter())
-        for number in range(SHARED_VOLUMES):
+        for number in range(operations.SHARED_VOLUMES):
             name = shared_name(number)
             handle = {"volume_id": self.ground.shared_handles.get(name, "nothing")}
             for target in range(operations.TARGETS):
@@ -146,7 +145,7 @@ class Drawn:
     def draw(self):
         if self.random.random() < operations.SHARED_SHARE:
             return operations.shared(self.random) | {
-                "shared": self.random.randrange(SHARED_VOLUMES)}
+                "shared": self.random.randrange(operations.SHARED_VOLUMES)}
         number = self.random.randrange(len(self.volumes))
         operation = operations.draw(self.random, self.volumes[number], self.room)
         return operations.with_style(self.random, operation) | {"volume": number}

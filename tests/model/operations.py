@@ -113,6 +113,10 @@ def look(random, volume):
                           {"call": "hostile", "kind": random.randrange(HOSTILE)}))
 
 
+SHARED_VOLUMES = 3
+LARGEST_SHARED = 48 * MIB
+
+
 def shared(random):
     """An operation on a volume that others use at the same time."""
     path, target = random.randrange(STAGING_PATHS), random.randrange(TARGETS)
@@ -126,8 +130,8 @@ def shared(random):
         {"call": "unstage", "path": path},
         {"call": "publish", "path": path, "target": target, "access": access, "read_only": False},
         {"call": "unpublish", "target": target}, {"call": "stats", "target": target},
-        {"call": "expand", "size": 48 * MIB, "limit": 0},
-        {"call": "node_expand", "size": 48 * MIB}))
+        {"call": "expand", "size": LARGEST_SHARED, "limit": 0},
+        {"call": "node_expand", "size": LARGEST_SHARED}))
 
 
 def spec_of(operation):

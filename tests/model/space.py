@@ -9,6 +9,8 @@ largest sum of its time, a yes by the smallest.
 import contextlib
 import threading
 
+import operations
+
 # What the host's filesystem needs to describe an image of some hundred MiB, and the driver's own
 # margin for that (MeasureRoom), which differs with what is on the disk.
 SLACK_PER_VOLUME = 1 << 20
@@ -36,8 +38,9 @@ class Claim:
         return self.least + self.add <= self.space.room + self.space.slack()
 
     def may_be_refused(self):
-        # `most` counts this claim itself.
-        return self.most > self.space.room - self.space.slack()
+        # `most` counts this claim itself, and no volume that all workers use at once.
+        shared = operations.SHARED_VOLUMES * operations.LARGEST_SHARED
+        return self.most + shared > self.space.room - self.space.slack()
 
 
 class Space:
