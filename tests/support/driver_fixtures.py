@@ -6,16 +6,19 @@ import pathlib
 import shutil
 import signal
 import tempfile
+import time
 
 import grpc
 import pytest
 
+import csi_client
 import driver as driver_module
 import host
 import kubelet as kubelet_module
 import pool_disk
 import program_gate as program_gate_module
 
+DELETION_SECONDS = 20
 ENDS = (0, 1, -signal.SIGKILL)  # ended, refused to start, killed by the test
 
 
@@ -64,6 +67,19 @@ def new_driver(directory, new_disk):
     assert not problems, "\n".join([*problems, *(driver.log()[-8000:] for driver in drivers)])
 
 
+def delete(driver, volume_id):
+    """Repeated, as a CO does it: another process of the same pool may be ending the deletion, too."""
+    deadline = time.monotonic() + DELETION_SECONDS
+    while True:
+        try:
+            return driver.delete(volume_id)
+        except grpc.RpcError as error:
+            if (csi_client.code_of(error) not in csi_client.MAYBE_RUNNING
+                    or time.monotonic() > deadline):
+                raise
+        time.sleep(0.05)
+
+
 def end(driver):
     """Deletes every volume and stops; returns what was wrong."""
     problems = []
@@ -73,7 +89,7 @@ def end(driver):
         return by_itself + driver.leftovers()
     try:
         for volume_id in driver.listed():
-            driver.delete(volume_id)
+            delete(driver, volume_id)
     except grpc.RpcError as error:
         problems.append(f"a volume cannot be deleted: {error.details()}")
     problems += driver.leftovers()
