@@ -19,7 +19,11 @@
 #include "core/message_text.h"
 #include "core/volume_id.h"
 #include "input.h"
+#include "link/frame.h"
 #include "link/hub.h"
+#include "link/limits.h"
+#include "link/pool_checks.h"
+#include "link/volume_names.h"
 #include "rpc/topology.h"
 #include "scratch.h"
 
@@ -55,18 +59,23 @@ class Node final {
   bool Send(link::v1::FromNode frame) {
     Complete(frame);
     if (naming_ && !frame.has_volumes() && !EndNaming()) return false;
-    if (!Write(frame)) return false;
+    if (!Write(frame) || !IsFrame(frame)) return false;
     switch (frame.message_case()) {
       case link::v1::FromNode::kRegister:
+        pools_ = link::IdsOf(frame.register_().pools());
+        volumes_ = link::NamedVolumes(pools_);
         return name_.empty() && TakeChallenge(frame.register_().node());
       case link::v1::FromNode::kProof:
         if (name_.empty() || proved() || frame.proof().nonce() != nonce_) return false;
         naming_ = true;
         return true;
       case link::v1::FromNode::kVolumes:
-        if (naming_ && frame.volumes().last()) StartAnswering();
-        return naming_ || proved();
+        if (!naming_ || !volumes_.Add(frame.volumes()).ok()) return false;
+        if (frame.volumes().last()) StartAnswering();
+        return true;
       case link::v1::FromNode::kPools:
+        return proved() && link::IdsOf(frame.pools()) == pools_ &&
+               link::CheckPools(*frame.mutable_pools()).ok();
       case link::v1::FromNode::kResult:
         return proved();
       case link::v1::FromNode::MESSAGE_NOT_SET:
@@ -117,6 +126,12 @@ class Node final {
     }
   }
 
+  // Whether the wire's bytes are taken at all: parsers pass over some that are not.
+  static bool IsFrame(const link::v1::FromNode& frame) {
+    const grpc::Slice bytes(frame.SerializeAsString());
+    return link::ParseFrame(grpc::ByteBuffer(&bytes, 1), link::kMaxMessageBytes).ok();
+  }
+
   void StartAnswering() {
     naming_ = false;
     reader_ = std::thread([this] { AnswerCommands(); });
@@ -152,6 +167,8 @@ class Node final {
   const std::unique_ptr<grpc::ClientReaderWriter<link::v1::FromNode, link::v1::ToNode>> stream_;
   std::string name_;
   std::string nonce_;
+  link::PoolIds pools_;  // as registered
+  link::NamedVolumes volumes_;
   bool naming_ = false;
   link::v1::Result answer_;
   std::mutex writing_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "core/config.h"
@@ -11,8 +12,20 @@
 
 namespace holdfast::fuzz {
 
+inline void RequireSoundCeph(const PoolConfig& pool) {
+  const CephAccess& ceph = pool.ceph;
+  Require(std::ranges::count(pool.location, '/') <= 1, "a Ceph pool has one namespace at most");
+  for (const auto name : std::views::split(pool.location, '/')) {
+    Require(CheckCephName({name.begin(), name.end()}).ok(), "a Ceph pool's names are checked");
+  }
+  Require(!ceph.monitors.empty() || ceph.conf.starts_with('/'), "a cluster can be found");
+  Require(ceph.user.empty() ? ceph.keyring.empty() : ceph.keyring.starts_with('/'),
+          "a user has a keyring");
+}
+
 inline void RequireSound(const PoolConfig& pool) {
   Require(ValidatePoolName(pool.name).ok(), "a pool's name is checked");
+  if (pool.kind == "rbd") return RequireSoundCeph(pool);
   Require(pool.kind == "file", "a pool is of a kind that there is");
   Require(pool.location.starts_with('/'), "a pool is at an absolute path");
   const SpacePolicy& space = pool.space;
@@ -31,8 +44,12 @@ inline void RequireSound(const Config& config) {
   Require((config.link_listen.empty() && config.link_controller.empty()) ||
               config.link_tls.starts_with('/'),
           "the link is never without certificates");
-  Require(config.link_listen.empty() == !config.pools.empty(),
+  Require(!config.link_listen.empty() || !config.pools.empty(),
           "there are pools, or nodes that have them");
+  Require(
+      config.link_listen.empty() ||
+          std::ranges::all_of(config.pools, [](const auto& pool) { return pool.kind == "rbd"; }),
+      "a controller of nodes has only pools that need none");
   std::set<std::string> names;
   for (const PoolConfig& pool : config.pools) names.insert(pool.name);
   Require(names.size() == config.pools.size(), "no two pools have one name");
