@@ -1,0 +1,31 @@
+# Every suite of scripts/test as a test of ctest with the suite's name as its label, where
+# scripts/test runs them: in build/release. ctest builds nothing; 77 counts as skipped. A label is
+# a pattern, so `ctest -L '^ceph$'`; `ctest -LE long` is what `scripts/test all` runs.
+#   suite_tests(LOT SUITES...): suites of one lot never run beside each other, others may.
+function(suite_tests lot)
+  foreach(suite ${ARGN})
+    add_test(NAME ${suite} COMMAND ${CMAKE_SOURCE_DIR}/scripts/test --suite ${suite})
+    set_tests_properties(${suite} PROPERTIES LABELS ${suite} RESOURCE_LOCK ${lot}
+                                             SKIP_RETURN_CODE 77 TIMEOUT 7200)
+  endforeach()
+endfunction()
+
+# The lots of scripts/test all; unit and root are programs of their own.
+suite_tests(node contract sanity cli data model kubelet crash hostile)
+suite_tests(guest vm chart e2e)
+suite_tests(compiler tsan asan lint fuzz)
+suite_tests(link link ceph faults)
+suite_tests(long ceph-all dockerfile)
+set_tests_properties(root PROPERTIES RESOURCE_LOCK node)
+set_tests_properties(ceph-all PROPERTIES LABELS "ceph-all;long" RUN_SERIAL ON)
+set_tests_properties(dockerfile PROPERTIES LABELS "dockerfile;long" RUN_SERIAL ON)
+
+# A suite that is not above is noticed here.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/test)
+file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/test cases REGEX "^    [a-z0-9-]+\\)")
+foreach(case ${cases})
+  string(REGEX MATCH "[a-z0-9-]+" suite ${case})
+  if(NOT TEST ${suite})
+    message(FATAL_ERROR "tests/suites.cmake lacks the suite ${suite} of scripts/test")
+  endif()
+endforeach()
