@@ -98,7 +98,7 @@ def _resources(results: dict) -> list[Row]:
     def resident(figure: str, status: dict, most: int) -> Row:
         mib = status["VmRSS"] / 1024
         return Row(group, figure, f"≤ {most} MiB",
-                   f"{mib:.1f} MiB ({status['RssAnon'] / 1024:.1f} MiB of it not file pages)",
+                   f"{mib:.1f} MiB ({status['RssAnon'] / 1024:.1f} MiB of it anonymous)",
                    mib <= most)
 
     cycles = memory["cycles"]
@@ -110,7 +110,7 @@ def _resources(results: dict) -> list[Row]:
         resident(f"Resident, {memory['staged']['volumes']} staged volumes", memory["staged"], 16),
         Row(group, f"Growth over the second half of {cycles[-1]['cycles']} cycles", "≤ 0.5 MiB",
             f"{growth:+.2f} MiB", growth <= 0.5),
-        Row(group, "Threads, most with 16 workers", "≤ 32", str(memory["threads_at_16_workers"]),
+        Row(group, "Threads, maximum with 16 workers", "≤ 32", str(memory["threads_at_16_workers"]),
             memory["threads_at_16_workers"] <= 32),
         Row(group, "Binary, stripped", "≤ 15 MiB", f"{stripped:.1f} MiB", stripped <= 15),
     ]

@@ -77,7 +77,7 @@ def _memory(results: dict) -> str:
               for look in (cycles[0], cycles[len(cycles) // 2], cycles[-1])]
     looks.append((f"{scale['volumes']['many']} volumes, after the load above",
                   scale["memory"]["many"]))
-    table = tables.table(["State", "resident, MiB", "of it not file pages, MiB", "threads"],
+    table = tables.table(["State", "resident, MiB", "of it anonymous, MiB", "threads"],
                    [[name, f"{status['VmRSS'] / 1024:.1f}", f"{status['RssAnon'] / 1024:.1f}",
                      str(status["Threads"])] for name, status in looks])
     return (f"{table}\n\nProcessor time of a whole life, the driver and its mkfs together: "

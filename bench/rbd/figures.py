@@ -39,8 +39,8 @@ def _memory(results: dict) -> list[Row]:
 
     memory = results["memory"]
     return [row("Resident, idle with the libraries loaded", memory["idle"]["VmRSS"]),
-            row("After the burst, without file pages", memory["burst"]["RssAnon"]),
-            row("After everything, without file pages", memory["many"]["RssAnon"])]
+            row("After the burst, anonymous", memory["burst"]["RssAnon"]),
+            row("After everything, anonymous", memory["many"]["RssAnon"])]
 
 
 def _scale(results: dict) -> list[Row]:

@@ -32,10 +32,10 @@ def _calls(results: dict) -> str:
 
 
 def _memory(results: dict) -> str:
-    names = {"files": "a pool of files, idle", "idle": "a pool in Ceph, idle",
+    names = {"files": "a file pool, idle", "idle": "an rbd pool, idle",
              "worked": "after the calls above", "burst": "after the burst",
              "many": f"with {results['scale']['volumes']['many']} volumes"}
     return tables.table(
-        ["State", "resident, MiB", "of it not file pages, MiB", "threads"],
+        ["State", "resident, MiB", "of it anonymous, MiB", "threads"],
         [[names[name], f"{status['VmRSS'] / 1024:.1f}", f"{status['RssAnon'] / 1024:.1f}",
           str(status["Threads"])] for name, status in results["memory"].items()])

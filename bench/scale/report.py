@@ -71,7 +71,7 @@ def _sizes(results: dict) -> str:
     return _table(head, [
         line("Resident, MiB", lambda size: f"{size['idle']['VmRSS'] / 1024:.0f}"),
         line("after calls, MiB", linked(lambda size: f"{size['after_calls']['VmRSS'] / 1024:.0f}")),
-        line("after all were lost and came back, MiB",
+        line("after all nodes were lost and came back, MiB",
              linked(lambda size: f"{size['busy']['VmRSS'] / 1024:.0f}")),
         line("Processor, idle (keepalives), % of one",
              lambda size: f"{size['idle_cpu_percent']:.1f}"),
@@ -82,7 +82,7 @@ def _sizes(results: dict) -> str:
         line("All back after kill -9, s",
              linked(lambda size: " / ".join(f"{restart['seconds']:.1f}"
                                             for restart in size["restarts"]))),
-        line("Processor time of that, s",
+        line("Processor time for that, s",
              linked(lambda size: f"{size['restarts'][-1]['cpu_seconds']:.1f}"))])
 
 
@@ -101,7 +101,7 @@ def _calls(results: dict) -> str:
                           *(_cell(value(size)) for size in linked)])
     lines.append(["CreateVolume, any node, 4 at a time",
                   *(_cell(size["anywhere"]["create"]) for size in linked)])
-    lines.append(["ListVolumes, all of them by pages of 500",
+    lines.append(["ListVolumes, all volumes in pages of 500",
                   *(f"{size['list']['p50_us'] / 1000:.0f}" for size in linked)])
     return _table(head, lines)
 
@@ -117,22 +117,22 @@ def _objects(objects: dict) -> str:
     return f"""
 ### Capacity objects
 
-A real apiserver 1.36.1 and the stock external-provisioner v6.3.0 with the flags of the chart keep
+A real apiserver 1.36.1 and the stock external-provisioner v6.3.0 with the chart's flags maintain
 a CSIStorageCapacity object for each of {objects['nodes']} nodes and {objects['classes']} classes.
-Nodes are objects too, linked by the simulation (`bench/scale/cluster`).
+The nodes exist as Node objects and are linked by the simulation (`bench/scale/cluster`).
 
 {_table(["", "seconds"], [
-    [f"All {count} objects made, right to the byte", f"{objects['all_seconds']:.1f}"],
-    ["A claim's volume made, median / most",
+    [f"All {count} objects created, correct to the byte", f"{objects['all_seconds']:.1f}"],
+    ["A claim's volume created, median / maximum",
      f"{claims['volume_seconds']['median']:.2f} / {claims['volume_seconds']['most']:.2f}"],
-    ["then: the node's object tells of it, median / most",
+    ["then: the node's object shows it, median / maximum",
      f"{claims['shown_seconds']['median']:.2f} / {claims['shown_seconds']['most']:.2f}"],
     [f"{objects['joining']} nodes join: their objects are there",
      f"{objects['join_seconds']:.1f}"],
     [f"{objects['joining']} nodes leave: their objects are gone",
      f"{objects['leave_seconds']:.1f}"]])}
 
-While nothing happens, the provisioner takes {steady['provisioner']['cpu_percent']:.1f} % of a
-processor and {steady['provisioner']['VmRSS'] / 1024:.0f} MiB, the controller
+When idle, the provisioner takes {steady['provisioner']['cpu_percent']:.1f} % of a
+processor and {steady['provisioner']['VmRSS'] / 1024:.0f} MiB, and the controller
 {steady['controller']['cpu_percent']:.1f} % and {steady['controller']['VmRSS'] / 1024:.0f} MiB.
 """
