@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <memory>
 
+#include "core/long_work.h"
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
@@ -60,6 +63,43 @@ absl::StatusOr<BtrfsSize> ReadSize(int root_fd, const os::BlockDevice& device,
                                          std::uint64_t{member.total_bytes})};
 }
 
+// More than a growth takes, which writes one transaction, on a busy disk.
+constexpr std::chrono::seconds kResizeTime{5};
+
+// Growths that have begun, by the number of their device; those of frozen filesystems go on until
+// these are thawed.
+LongWork& Resizes() {
+  static auto& resizes = *new LongWork(kResizeTime);
+  return resizes;
+}
+
+std::string KeyOf(dev_t device) { return fmt::to_string(device); }
+
+// On a thread of its own, because the kernel makes the ioctl wait, uninterruptibly, while another
+// program holds the filesystem frozen. To try a freeze first would tell sooner, but a process that
+// is killed while it thaws a btrfs leaves it read-only: the thaw reads the superblock to see that
+// nobody has changed it, and a read that the kill has interrupted counts as a change
+// (btrfs_unfreeze, seen with Linux 6.18).
+absl::Status ResizeToDevice(const os::BlockDevice& device, const std::string& mount_path) {
+  ASSIGN_OR_RETURN(os::UniqueFd opened, OpenMountedRoot(device, mount_path));
+  const auto root = std::make_shared<os::UniqueFd>(std::move(opened));
+  const auto error = std::make_shared<int>(0);
+  const absl::Status waited = Resizes().Run(
+      KeyOf(device.number), fmt::format("the growth of btrfs at '{}'", mount_path), [root, error] {
+        btrfs_ioctl_vol_args request{};
+        std::strncpy(request.name, "max", sizeof(request.name) - 1);
+        if (::ioctl(root->get(), BTRFS_IOC_RESIZE, &request) < 0) *error = errno;
+        *root = os::UniqueFd();  // an open descriptor keeps the mount busy
+      });
+  if (!waited.ok()) {
+    return MakeStatus(waited.code(), fmt::format("{}; a filesystem that another program holds "
+                                                 "frozen grows when it is thawed",
+                                                 MessageOf(waited)));
+  }
+  if (*error == 0) return absl::OkStatus();
+  return OsError(*error, fmt::format("cannot grow btrfs at '{}'", mount_path));
+}
+
 class BtrfsFilesystem final : public Filesystem {
  public:
   std::string_view name() const override { return "btrfs"; }
@@ -96,17 +136,12 @@ class BtrfsFilesystem final : public Filesystem {
   }
 
   absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path,
-                    const FreezeForAMoment& freeze) const override {
+                    const FreezeForAMoment&) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
     ASSIGN_OR_RETURN(const BtrfsSize before, ReadSize(root.get(), device, mount_path));
-    if (before.reachable == before.total) return absl::OkStatus();
-    RETURN_IF_ERROR(freeze(root.get()));
-    btrfs_ioctl_vol_args request{};
-    std::strncpy(request.name, "max", sizeof(request.name) - 1);
-    if (::ioctl(root.get(), BTRFS_IOC_RESIZE, &request) < 0) {
-      return OsError(errno, fmt::format("cannot grow btrfs at '{}' from {} to {} bytes", mount_path,
-                                        before.total, before.reachable));
-    }
+    const bool is_growing = Resizes().IsUnderWay(KeyOf(device.number));
+    if (before.reachable == before.total && !is_growing) return absl::OkStatus();
+    RETURN_IF_ERROR(ResizeToDevice(device, mount_path));
     // A positive answer of the ioctl (a balance or the like is running) shows here, too.
     ASSIGN_OR_RETURN(const BtrfsSize after, ReadSize(root.get(), device, mount_path));
     if (after.reachable == after.total) return absl::OkStatus();
@@ -130,5 +165,7 @@ const Filesystem& Btrfs() {
   static const BtrfsFilesystem filesystem;
   return filesystem;
 }
+
+void AwaitGrowth(dev_t device) { Resizes().Await(KeyOf(device)).IgnoreError(); }
 
 }  // namespace holdfast::fs

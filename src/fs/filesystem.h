@@ -2,6 +2,8 @@
 // One interface over the filesystems that Holdfast makes: ext3, ext4, xfs, btrfs.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -70,11 +72,12 @@ class Filesystem {
                                                      const std::string& mount_path) const = 0;
 
   // Grows the filesystem, mounted read-write at `mount_path`, to its device and verifies that it
-  // did. OK if it already fills it. After OK the new size survives a power cut. `freeze` is called
-  // before anything that would wait for the end of another program's freeze, and for xfs, whether
-  // it had to grow or not, once more at the end; its errors are returned. FAILED_PRECONDITION when
-  // growing online is not possible here (names the missing CAP_SYS_RESOURCE, or the recorded
-  // filesystem errors).
+  // did. OK if it already fills it. After OK the new size survives a power cut. For ext and xfs,
+  // `freeze` is called before anything that would wait for the end of another program's freeze, and
+  // for xfs, whether it had to grow or not, once more at the end; its errors are returned. btrfs is
+  // never frozen: UNAVAILABLE while its growth waits for the end of another program's freeze, after
+  // which it goes on. FAILED_PRECONDITION when growing online is not possible here (names the
+  // missing CAP_SYS_RESOURCE, or the recorded filesystem errors).
   [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
                                           const std::string& mount_path,
                                           const FreezeForAMoment& freeze) const = 0;
@@ -99,6 +102,10 @@ class Filesystem {
 
 // The filesystem called `name` ("ext4"), for ever; nullptr if it is not supported.
 [[nodiscard]] const Filesystem* FindFilesystem(std::string_view name);
+
+// Waits, for seconds at most, for the end of a growth on this device that a call has not waited
+// for. After a thaw, so that the growth does not keep the mount busy.
+void AwaitGrowth(dev_t device);
 
 // Every supported name.
 [[nodiscard]] std::vector<std::string> SupportedFilesystems();

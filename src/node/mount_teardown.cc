@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "fs/filesystem.h"
 #include "os/device_owner.h"
 #include "os/file.h"
 #include "os/freeze.h"
@@ -129,6 +130,7 @@ absl::StatusOr<Verdict> PrepareUnmount(const os::TargetPath& target, const Teard
   if (!staged || verdict != Verdict::kOwn || layer.node) return verdict;
   RETURN_IF_ERROR(RequireMountedHereOnly(target, layer.device));
   RETURN_IF_ERROR(Annotate(ThawBehind(handle), target.path()));
+  fs::AwaitGrowth(layer.device);
   return verdict;
 }
 

@@ -46,7 +46,7 @@ absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice&
   });
   if (record.freezing) return grown;  // the thaw failed; the next call tries it again
   const bool unfinished = !grown.ok() && !filesystem.CanGrow(device, mount_path).value_or(true);
-  record.growing = refused || unfinished;
+  record.growing = refused || unfinished || absl::IsUnavailable(grown);
   const absl::Status unmarked = stages.Write(record);
   return grown.ok() ? unmarked : grown;
 }

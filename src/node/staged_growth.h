@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Growing the filesystem of a staged volume so that a kill in the middle can be made good.
 //
-// Growing freezes the filesystem for a moment: before, because the kernel would make the growth
-// wait for the end of another program's freeze, with nobody to interrupt it; and xfs after it as
-// well, for its superblock. A kill in that moment leaves it frozen, and nothing in the kernel says
-// by whom. So the stage record says so before the driver tries, and no longer once its freeze has
+// Growing freezes ext and xfs for a moment: before, because the kernel would make the growth wait
+// for the end of another program's freeze, with nobody to interrupt it; and xfs after it as well,
+// for its superblock. A kill in that moment leaves it frozen, and nothing in the kernel says by
+// whom. So the stage record says so before the driver tries, and no longer once its freeze has
 // ended or was refused because another program holds one. Only what a record says is thawed.
 //
 // What remains: between the two writes of the record, a few system calls apart, a kill leaves the
@@ -24,8 +24,8 @@ namespace holdfast::node {
 // Grows the filesystem mounted at `mount_path` to its device. The stage record is marked before and
 // unmarked after. What an interrupted growth left is ended first. The mark of a growth stays when
 // the end of it is missing, or another program holds the filesystem frozen, so that it is taken up
-// again. Errors as Filesystem::Grow; FAILED_PRECONDITION, at once, when another program holds the
-// filesystem frozen, which stays so.
+// again. Errors as Filesystem::Grow; FAILED_PRECONDITION, at once (btrfs: UNAVAILABLE, after
+// seconds), when another program holds the filesystem frozen, which stays so.
 [[nodiscard]] absl::Status GrowStaged(const fs::Filesystem& filesystem,
                                       const os::BlockDevice& device, const std::string& mount_path,
                                       const pool::StageStore& stages, pool::StageRecord& record);

@@ -4,6 +4,9 @@
 //
 // The kernel keeps no account of who froze a filesystem, and anybody may thaw it. It does refuse to
 // freeze it twice: a freeze that succeeded is the caller's own, until the caller ends it.
+//
+// Not for btrfs: a process that is killed while it thaws one leaves it read-only (Linux 6.18,
+// btrfs_unfreeze: the thaw reads the superblock, and the kill interrupts that).
 #pragma once
 
 #include "core/status.h"

@@ -119,6 +119,24 @@ TEST_CASE("growth while mounted shows at once, or says what is missing") {
   }
 }
 
+// A process that is killed while it thaws a btrfs leaves it read-only.
+TEST_CASE("btrfs is never frozen for its growth") {
+  FormattedVolume volume("btrfs", 256 * kMiB);
+  volume.Make();
+  volume.Mount();
+  volume.Enlarge(600 * kMiB);
+  int freezes = 0;
+  REQUIRE(volume.filesystem()
+              .Grow(volume.device(), volume.path(),
+                    [&](int) {
+                      ++freezes;
+                      return absl::OkStatus();
+                    })
+              .ok());
+  CHECK(freezes == 0);
+  CHECK_FALSE(volume.CanGrow());
+}
+
 TEST_CASE("recorded errors are named when ext cannot grow while mounted") {
   if (os::HasCapSysResource()) {
     WARN("skipped: a kernel that may grow ext4 has its own copy of the error flag");

@@ -156,8 +156,10 @@ class Driver:
         return answer.capacity_bytes
 
     def expand_filesystem(self, volume, size):
+        # A raw block volume is nowhere but where it is published.
+        path = volume.staging_path if volume.fs else volume.target_path
         self._node.NodeExpandVolume(csi.NodeExpandVolumeRequest(
-            volume_id=volume.id, volume_path=str(volume.staging_path),
+            volume_id=volume.id, volume_path=str(path),
             staging_target_path=str(volume.staging_path), volume_capability=volume.capability,
             capacity_range=csi.CapacityRange(required_bytes=size)), timeout=self._limit_s)
 
