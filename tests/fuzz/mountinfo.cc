@@ -71,7 +71,7 @@ void Search(const os::MountTable& table) {
     const bool counts = entry.device != 0;
     Require(counts != table.OfDevice(entry.device).empty(), "a mount is found by its device");
     for (const os::MountEntry* const node : table.OfDeviceNode("loop3")) {
-      Require(node->root.starts_with("/") && node->root.find("loop3") != std::string::npos,
+      Require(node->root.find("/loop3") != std::string::npos,
               "a device node is the one that was asked for");
     }
   }
