@@ -22,6 +22,8 @@ class Expander final {
   //   OUT_OF_RANGE         no room in the pool, or limit below the present size
   //   FAILED_PRECONDITION  not staged here, mounted read-only, frozen by another program, or online
   //                        growth is not possible
+  //   UNAVAILABLE          btrfs: the growth is still under way, perhaps until another program ends
+  //                        its freeze
   [[nodiscard]] absl::StatusOr<Bytes> Expand(const std::string& volume_id, Bytes required,
                                              Bytes limit, const Secrets& secrets = {}) const;
 
