@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// btrfs on one device: mkfs.btrfs(8); growth by BTRFS_IOC_RESIZE (fs/btrfs/ioctl.c).
+// btrfs on one device: mkfs.btrfs(8); growth by btrfs-filesystem(8), whose ioctl is
+// BTRFS_IOC_RESIZE (fs/btrfs/ioctl.c).
 #include <linux/btrfs.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 
 #include "core/long_work.h"
@@ -14,6 +14,7 @@
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_root.h"
+#include "os/process.h"
 
 namespace holdfast::fs {
 namespace {
@@ -65,6 +66,8 @@ absl::StatusOr<BtrfsSize> ReadSize(int root_fd, const os::BlockDevice& device,
 
 // More than a growth takes, which writes one transaction, on a busy disk.
 constexpr std::chrono::seconds kResizeTime{5};
+// As long as another program may keep a filesystem frozen.
+constexpr std::chrono::hours kLongestFreeze{24};
 
 // Growths that have begun, by the number of their device; those of frozen filesystems go on until
 // these are thawed.
@@ -75,29 +78,31 @@ LongWork& Resizes() {
 
 std::string KeyOf(dev_t device) { return fmt::to_string(device); }
 
-// On a thread of its own, because the kernel makes the ioctl wait, uninterruptibly, while another
-// program holds the filesystem frozen. To try a freeze first would tell sooner, but a process that
-// is killed while it thaws a btrfs leaves it read-only: the thaw reads the superblock to see that
-// nobody has changed it, and a read that the kill has interrupted counts as a change
-// (btrfs_unfreeze, seen with Linux 6.18).
+absl::Status GrowsWhenThawed(const absl::Status& waited) {
+  return MakeStatus(
+      waited.code(),
+      fmt::format("{}; a filesystem that another program holds frozen grows when it is thawed",
+                  MessageOf(waited)));
+}
+
+// By a child, because the kernel makes the ioctl wait, uninterruptibly, while another program holds
+// the filesystem frozen: a driver that waited there itself would keep its locks after a SIGKILL
+// until the thaw. To try a freeze first would reveal it, but a process that is killed while it
+// thaws a btrfs leaves it read-only: the thaw compares the superblock on disk with the one in
+// memory, and the kill interrupts that read, which counts as a difference (btrfs_unfreeze, seen
+// with Linux 6.18).
 absl::Status ResizeToDevice(const os::BlockDevice& device, const std::string& mount_path) {
   ASSIGN_OR_RETURN(os::UniqueFd opened, OpenMountedRoot(device, mount_path));
   const auto root = std::make_shared<os::UniqueFd>(std::move(opened));
-  const auto error = std::make_shared<int>(0);
+  const auto resized = std::make_shared<absl::Status>();
   const absl::Status waited = Resizes().Run(
-      KeyOf(device.number), fmt::format("the growth of btrfs at '{}'", mount_path), [root, error] {
-        btrfs_ioctl_vol_args request{};
-        std::strncpy(request.name, "max", sizeof(request.name) - 1);
-        if (::ioctl(root->get(), BTRFS_IOC_RESIZE, &request) < 0) *error = errno;
+      KeyOf(device.number), fmt::format("the growth of btrfs at '{}'", mount_path),
+      [root, resized] {
+        *resized = os::RunCommandIn(root->get(), {"btrfs", "filesystem", "resize", "max", "."},
+                                    kLongestFreeze);
         *root = os::UniqueFd();  // an open descriptor keeps the mount busy
       });
-  if (!waited.ok()) {
-    return MakeStatus(waited.code(), fmt::format("{}; a filesystem that another program holds "
-                                                 "frozen grows when it is thawed",
-                                                 MessageOf(waited)));
-  }
-  if (*error == 0) return absl::OkStatus();
-  return OsError(*error, fmt::format("cannot grow btrfs at '{}'", mount_path));
+  return waited.ok() ? *resized : GrowsWhenThawed(waited);
 }
 
 class BtrfsFilesystem final : public Filesystem {
@@ -106,7 +111,7 @@ class BtrfsFilesystem final : public Filesystem {
   // mkfs.btrfs takes 109 MiB, but the kernel never resizes to less than 256 MiB (EINVAL): a smaller
   // volume could not be grown a little.
   Bytes min_size() const override { return 256 * kMiB; }
-  std::vector<std::string> programs() const override { return {"mkfs.btrfs"}; }
+  std::vector<std::string> programs() const override { return {"mkfs.btrfs", "btrfs"}; }
 
   // Never -f: mkfs.btrfs then refuses a device that holds something, a second guard.
   absl::Status Make(const os::BlockDevice& device, const FormatOptions& options) const override {
@@ -138,17 +143,19 @@ class BtrfsFilesystem final : public Filesystem {
   absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path,
                     const FreezeForAMoment&) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
+    const absl::Status earlier = Resizes().Await(KeyOf(device.number));
+    if (!earlier.ok()) return GrowsWhenThawed(earlier);
     ASSIGN_OR_RETURN(const BtrfsSize before, ReadSize(root.get(), device, mount_path));
-    const bool is_growing = Resizes().IsUnderWay(KeyOf(device.number));
-    if (before.reachable == before.total && !is_growing) return absl::OkStatus();
-    RETURN_IF_ERROR(ResizeToDevice(device, mount_path));
-    // A positive answer of the ioctl (a balance or the like is running) shows here, too.
+    if (before.reachable == before.total) return absl::OkStatus();
+    const absl::Status resized = ResizeToDevice(device, mount_path);
+    if (absl::IsUnavailable(resized)) return resized;
+    // The size counts, not the program's answer: the child of a driver that was killed may have
+    // been faster.
     ASSIGN_OR_RETURN(const BtrfsSize after, ReadSize(root.get(), device, mount_path));
     if (after.reachable == after.total) return absl::OkStatus();
-    return Internal(
-        "btrfs at '{}' has {} of {} bytes after growing; a running balance or device "
-        "operation keeps it from growing",
-        mount_path, after.total, after.reachable);
+    RETURN_IF_ERROR(Annotate(resized, fmt::format("cannot grow btrfs at '{}'", mount_path)));
+    return Internal("btrfs at '{}' has {} of {} bytes after growing", mount_path, after.total,
+                    after.reachable);
   }
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }

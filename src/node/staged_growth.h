@@ -2,9 +2,9 @@
 // Growing the filesystem of a staged volume so that a kill in the middle can be made good.
 //
 // Growing freezes ext and xfs for a moment: before, because the kernel would make the growth wait
-// for the end of another program's freeze, with nobody to interrupt it; and xfs after it as well,
-// for its superblock. A kill in that moment leaves it frozen, and nothing in the kernel says by
-// whom. So the stage record says so before the driver tries, and no longer once its freeze has
+// for the end of another program's freeze, and nothing could interrupt it; and xfs after it as
+// well, for its superblock. A kill in that moment leaves it frozen, and nothing in the kernel says
+// by whom. So the stage record says so before the driver tries, and no longer once its freeze has
 // ended or was refused because another program holds one. Only what a record says is thawed.
 //
 // What remains: between the two writes of the record, a few system calls apart, a kill leaves the

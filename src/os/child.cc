@@ -23,23 +23,26 @@ struct ChildPlan {
   char* const* argv;
   char* const* environment;
   int output_fd;
+  int directory_fd;
   pid_t parent;
 };
 
 // Runs in the child, in the memory of its suspended parent: system calls only. Returns the errno of
 // what failed.
 int BecomeProgram(const ChildPlan& plan) {
-  if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
-  if (::getppid() != plan.parent) return ESRCH;  // killed before the signal was asked for
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);
+  if (plan.directory_fd >= 0 && ::fchdir(plan.directory_fd) != 0) return errno;
+  // Early, because if the parent is killed now, these copies keep its locks from a successor.
   const int null_fd = ::open("/dev/null", O_RDONLY);
   if (null_fd < 0 || ::dup2(null_fd, STDIN_FILENO) < 0 ||
       ::dup2(plan.output_fd, STDOUT_FILENO) < 0 || ::dup2(plan.output_fd, STDERR_FILENO) < 0 ||
       ::close_range(STDERR_FILENO + 1, ~0U, 0) != 0) {
     return errno;
   }
+  if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
+  if (::getppid() != plan.parent) return ESRCH;  // killed before the signal was asked for
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);
   sigset_t none;
   sigemptyset(&none);
   if (::sigprocmask(SIG_SETMASK, &none, nullptr) != 0) return errno;
@@ -66,7 +69,8 @@ class SignalBlock final {
 }  // namespace
 
 absl::StatusOr<pid_t> StartChild(const std::string& program, const std::vector<std::string>& argv,
-                                 int output_fd, const std::vector<std::string>& environment) {
+                                 int output_fd, const std::vector<std::string>& environment,
+                                 int directory_fd) {
   std::vector<std::string> words = argv;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -76,7 +80,8 @@ absl::StatusOr<pid_t> StartChild(const std::string& program, const std::vector<s
   std::vector<char*> variables;
   for (std::string& setting : settings) variables.push_back(setting.data());
   variables.push_back(nullptr);
-  const ChildPlan plan{program.c_str(), arguments.data(), variables.data(), output_fd, ::getpid()};
+  const ChildPlan plan{program.c_str(), arguments.data(), variables.data(),
+                       output_fd,       directory_fd,     ::getpid()};
   volatile int failure = 0;  // written by the child
   const auto claims = HoldBackClaims();
   const SignalBlock block;

@@ -112,18 +112,17 @@ absl::StatusOr<siginfo_t> KillGroupAndReap(pid_t child) {
   return info;
 }
 
-}  // namespace
-
-absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
-                                         std::chrono::milliseconds deadline,
-                                         const std::vector<std::string>& environment) {
+absl::StatusOr<CommandResult> Run(const std::vector<std::string>& argv,
+                                  std::chrono::milliseconds deadline,
+                                  const std::vector<std::string>& environment, int directory_fd) {
   const Clock::time_point end = Clock::now() + deadline;
   ASSIGN_OR_RETURN(const std::string program, ResolveProgram(argv));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return OsError(errno, "cannot make a pipe");
   OutputTail output{UniqueFd(ends[0])};
   UniqueFd input(ends[1]);
-  ASSIGN_OR_RETURN(const pid_t child, StartChild(program, argv, input.get(), environment));
+  ASSIGN_OR_RETURN(const pid_t child,
+                   StartChild(program, argv, input.get(), environment, directory_fd));
   input = UniqueFd();
 
   const UniqueFd pidfd(::pidfd_open(child, 0));
@@ -140,17 +139,35 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   return result;
 }
 
-absl::Status RunCommandOrFail(const std::vector<std::string>& argv,
-                              std::chrono::milliseconds deadline) {
-  ASSIGN_OR_RETURN(const CommandResult result, RunCommand(argv, deadline));
+absl::Status RequireSuccess(const std::string& program, const CommandResult& result) {
   if (result.exit_code == 0) return absl::OkStatus();
   std::string_view end = result.output;
   end.remove_prefix(end.size() - std::min(end.size(), kOutputInError));
   while (!end.empty() && end.back() == '\n') end.remove_suffix(1);
   if (result.signal != 0) {
-    return Internal("'{}' was ended by signal {}: {}", argv[0], result.signal, end);
+    return Internal("'{}' was ended by signal {}: {}", program, result.signal, end);
   }
-  return Internal("'{}' failed with exit code {}: {}", argv[0], result.exit_code, end);
+  return Internal("'{}' failed with exit code {}: {}", program, result.exit_code, end);
+}
+
+}  // namespace
+
+absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
+                                         std::chrono::milliseconds deadline,
+                                         const std::vector<std::string>& environment) {
+  return Run(argv, deadline, environment, /*directory_fd=*/-1);
+}
+
+absl::Status RunCommandOrFail(const std::vector<std::string>& argv,
+                              std::chrono::milliseconds deadline) {
+  ASSIGN_OR_RETURN(const CommandResult result, RunCommand(argv, deadline));
+  return RequireSuccess(argv[0], result);
+}
+
+absl::Status RunCommandIn(int directory_fd, const std::vector<std::string>& argv,
+                          std::chrono::milliseconds deadline) {
+  ASSIGN_OR_RETURN(const CommandResult result, Run(argv, deadline, {}, directory_fd));
+  return RequireSuccess(argv[0], result);
 }
 
 absl::StatusOr<std::string> FindProgram(const std::string& name) {

@@ -33,6 +33,11 @@ struct CommandResult {
 [[nodiscard]] absl::Status RunCommandOrFail(const std::vector<std::string>& argv,
                                             std::chrono::milliseconds deadline);
 
+// RunCommandOrFail, with an open directory as the program's working directory, which it can then
+// name ".": whatever has since been mounted at the directory's path, the program acts on this one.
+[[nodiscard]] absl::Status RunCommandIn(int directory_fd, const std::vector<std::string>& argv,
+                                        std::chrono::milliseconds deadline);
+
 // The absolute path of a program in the directories above. NOT_FOUND otherwise.
 [[nodiscard]] absl::StatusOr<std::string> FindProgram(const std::string& name);
 

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -140,6 +141,17 @@ TEST_CASE("a program that the kernel cannot start is an internal error") {
   REQUIRE(::fchmodat(directory.fd(), "program", 0700, 0) == 0);
   const auto result = RunCommand({directory.path("program")}, kAmple);
   CHECK(result.status().code() == absl::StatusCode::kInternal);
+}
+
+TEST_CASE("a program runs in the open directory, wherever that has been moved") {
+  const TempDirectory directory;
+  std::filesystem::rename(directory.path(), directory.path() + ".moved");
+  CHECK(RunCommandIn(directory.fd(), {"touch", "made"}, kAmple).ok());
+  std::filesystem::rename(directory.path() + ".moved", directory.path());
+  CHECK(std::filesystem::exists(directory.path() + "/made"));
+  const absl::Status failed = RunCommandIn(directory.fd(), {"ls", "nothing"}, kAmple);
+  CHECK(failed.code() == absl::StatusCode::kInternal);
+  CHECK_THAT(MessageOf(failed), Catch::Contains("'ls' failed with exit code 2"));
 }
 
 TEST_CASE("RunCommandOrFail says which program failed, how, and its last words") {
