@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "controller/link_commands.h"
 #include "controller/router.h"
@@ -110,6 +112,22 @@ absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (error) return OsError(error.value(), fmt::format("make state directory '{}'", path));
   return os::OpenDirectory(path);
+}
+
+// How long a predecessor that was killed may keep its lock: a child that it was just starting has
+// copies of its descriptors until it has closed them (os/child.cc).
+constexpr auto kLockPatience = std::chrono::seconds(3);
+constexpr auto kLockInterval = std::chrono::milliseconds(10);
+
+absl::StatusOr<os::UniqueFd> LockState(int directory_fd) {
+  const auto end = std::chrono::steady_clock::now() + kLockPatience;
+  for (;;) {
+    auto lock = os::LockDirectory(directory_fd, "lock");
+    if (!absl::IsFailedPrecondition(lock.status()) || std::chrono::steady_clock::now() >= end) {
+      return lock;
+    }
+    std::this_thread::sleep_for(kLockInterval);
+  }
 }
 
 // The pool, as soon as its disk is there. Nothing of the disk is touched here.
@@ -285,7 +303,7 @@ absl::Status Serve(const Config& config) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   ::umask(0077);
   ASSIGN_OR_RETURN(const os::UniqueFd state, OpenStateDirectory(config.state_dir));
-  const auto lock = os::LockDirectory(state.get(), "lock");
+  const auto lock = LockState(state.get());
   RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("state directory '{}'", config.state_dir)));
   ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
   RETURN_IF_ERROR(PrepareSocket(socket_path));

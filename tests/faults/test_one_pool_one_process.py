@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pool is one filesystem and is served by one process, whatever is mounted or removed below it."""
 
+import contextlib
+import fcntl
+import os
+import pathlib
 import shutil
 
 import pytest
 
 import content
+import frozen
 import lives
 from csi_client import refused
 from driver import MIB
@@ -94,3 +99,28 @@ def test_without_its_lock_file_the_state_directory_is_still_held(disk, new_drive
     assert code == 1
     assert "state directory" in log and "another process" in log
     assert driver.is_ready()
+
+
+def opened_by(pid):
+    opened = []
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            opened.append(os.readlink(link))
+    return opened
+
+
+def test_a_successor_waits_for_a_lock_that_a_killed_driver_leaves_for_a_moment(disk, new_driver,
+                                                                             directory):
+    """A child that the driver was just starting has copies of its descriptors."""
+    driver = new_driver()
+    driver.server.kill()
+    copy = os.open(directory / "state", os.O_RDONLY)
+    try:
+        fcntl.flock(copy, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        driver.server.launch()
+        frozen.await_that(lambda: str(directory / "state") in opened_by(driver.server.process.pid),
+                          "the driver has opened its state directory")
+    finally:
+        os.close(copy)
+    assert driver.server.wait_until_listening() is None, driver.log()
+    driver.await_ready()
