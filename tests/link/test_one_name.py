@@ -67,7 +67,7 @@ def test_a_dead_node_does_not_keep_a_claim(new_cluster, directory):
         no_answer(cluster, "pvc", ["n1"], timeout=0.3)
         assert rogue.asked("create_volume")
     until(lambda: not cluster.is_linked("n1"), "the controller does not notice")
-    volume = cluster.create("pvc", ["n2"])
+    volume = cluster.create_again("pvc", ["n2"])
     assert node_of(volume) == "n2"
     with rogue_node(cluster, directory, volumes=[("default", "pvc")]) as rogue:
         until(lambda: len(rogue.asked("delete_volume")) >= 2, "it is not deleted")
@@ -83,7 +83,7 @@ def test_a_claim_that_may_go_anywhere_leaves_a_node_that_is_cut_off(new_cluster,
         rogue.lie = silent
         no_answer(cluster, "pvc", ["n1", "n2"], preferred=["n1"], timeout=0.3)
     until(lambda: not cluster.is_linked("n1"), "the controller does not notice")
-    volume = cluster.create("pvc", ["n1", "n2"], preferred=["n1"])
+    volume = cluster.create_again("pvc", ["n1", "n2"], preferred=["n1"])
     assert node_of(volume) == "n2"
     cluster.call("DeleteVolume", volume_id=volume.volume_id)
 
@@ -113,7 +113,8 @@ def test_what_was_given_up_is_deleted_before_its_node_makes_it_again(new_cluster
     with rogue_node(cluster, directory) as rogue:
         rogue.lie = silent
         no_answer(cluster, "pvc", ["n1"], timeout=0.3)
-        cluster.call("DeleteVolume", volume_id=cluster.create("pvc", ["n2"]).volume_id)
+        volume = cluster.create_again("pvc", ["n2"])
+        cluster.call("DeleteVolume", volume_id=volume.volume_id)
         rogue.lie = lambda command, truth: truth
         assert node_of(cluster.create("pvc", ["n1"])) == "n1"
         kinds = [command.WhichOneof("request") for command in rogue.commands]

@@ -73,6 +73,20 @@ class Cluster:
                          parameters={"provisioning": provisioning}, timeout=timeout,
                          **fields).volume
 
+    def create_again(self, *arguments, **named):
+        """As a CO repeats it: the call before, which was given up, may still be under way."""
+        volumes = []
+
+        def made():
+            try:
+                volumes.append(self.create(*arguments, **named))
+            except csi_client.grpc.RpcError as error:
+                assert csi_client.code_of(error) == "ABORTED", error
+            return volumes
+
+        until(made, "a call for the same name does not end")
+        return volumes[0]
+
     def capacity(self, node=None, provisioning="thin"):
         where = {"accessible_topology": segment(node)} if node else {}
         return self.call("GetCapacity", parameters={"provisioning": provisioning}, **where)
