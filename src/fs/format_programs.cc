@@ -6,7 +6,7 @@
 #include <string_view>
 #include <thread>
 
-#include "core/places.h"
+#include "core/semaphore.h"
 
 namespace holdfast::fs {
 namespace {
@@ -23,17 +23,17 @@ constexpr std::size_t kOutputInError = 1024;
 constexpr std::string_view kNoZeroout = "UNIX_IO_NOZEROOUT=1";
 
 // Formatting mostly waits for the disk, so more than one for each core.
-absl::StatusOr<Places::Place> TakePlace() {
-  static Places places(std::max(8U, 2 * std::thread::hardware_concurrency()), kPatience);
-  Places::Place place = places.Take(kMaxWait);
-  if (place != nullptr) return place;
+absl::StatusOr<Semaphore::Permit> TakePermit() {
+  static Semaphore permits(std::max(8U, 2 * std::thread::hardware_concurrency()), kPatience);
+  Semaphore::Permit permit = permits.Acquire(kMaxWait);
+  if (permit != nullptr) return permit;
   return Unavailable("too many filesystems are being made or checked now; try again later");
 }
 
 }  // namespace
 
 absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& device) {
-  ASSIGN_OR_RETURN(const Places::Place place, TakePlace());
+  ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakePermit());
   argv.push_back(device.path);
   ASSIGN_OR_RETURN(const os::CommandResult result, os::RunCommand(argv, kMkfsDeadline));
   if (result.exit_code == 0) return os::FlushBlockDevice(device);
@@ -42,7 +42,7 @@ absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& devic
 
 absl::StatusOr<os::CommandResult> RunMaintenance(const std::vector<std::string>& argv,
                                                  std::chrono::milliseconds deadline) {
-  ASSIGN_OR_RETURN(const Places::Place place, TakePlace());
+  ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakePermit());
   return os::RunCommand(argv, deadline, {std::string(kNoZeroout)});
 }
 

@@ -191,9 +191,9 @@ std::optional<std::string> RbdPool::KnownIdentity() const {
   return common_->identity;
 }
 
-absl::StatusOr<Places::Place> RbdPool::TakeImagePlace() {
-  Places::Place place = common_->image_places.Take(WithinCallDeadline(kStepTime));
-  if (place != nullptr) return place;
+absl::StatusOr<Semaphore::Permit> RbdPool::TakeImagePermit() {
+  Semaphore::Permit permit = common_->image_permits.Acquire(WithinCallDeadline(kStepTime));
+  if (permit != nullptr) return permit;
   return Unavailable("{} other calls are at work on images of pool '{}'; try again", kImagesAtOnce,
                      info_.name);
 }

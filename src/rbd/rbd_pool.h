@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/places.h"
+#include "core/semaphore.h"
 #include "os/rbd_device.h"
 #include "os/unique_fd.h"
 #include "pool/pool.h"
@@ -119,8 +119,8 @@ class RbdPool final : public pool::Pool {
     const pool::StageStore& stages;
     const os::UniqueFd known_pools;
     const std::shared_ptr<Clusters> clusters;
-    Places image_places{kImagesAtOnce};
-    Places look_places{kImagesAtOnce};  // of all calls that look at images together
+    Semaphore image_permits{kImagesAtOnce};
+    Semaphore look_permits{kImagesAtOnce};  // of all calls that look at images together
     ImageRemovals removals;
     DeviceCalls device_calls;
 
@@ -136,7 +136,7 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<Ceph> Connect() const;
   absl::StatusOr<Ceph> Reach(const CephAccess& access) const;
   [[nodiscard]] std::optional<std::string> KnownIdentity() const;
-  absl::StatusOr<Places::Place> TakeImagePlace();
+  absl::StatusOr<Semaphore::Permit> TakeImagePermit();
   absl::StatusOr<CephAccess> PresentAccess() const;
   Ceph PresentConnection(const CephAccess& access) const;
   void Disconnect();

@@ -24,24 +24,24 @@ constexpr std::chrono::seconds kSecondLook{1};
 constexpr char kNotAsked[] = "not looked at: the Ceph cluster did not answer in time for others";
 
 // Does the work on each of 0 to count - 1, with helpers as long as there are places: most of it is
-// waiting. Whoever works has a place, and gives it back after each piece: calls take turns. The
+// waiting. Whoever works has a permit, and gives it back after each piece: calls take turns. The
 // work is told if it got none in time.
-void Spread(Places& places, std::size_t count,
-            const std::function<void(std::size_t, bool has_place)>& work) {
+void Spread(Semaphore& permits, std::size_t count,
+            const std::function<void(std::size_t, bool has_permit)>& work) {
   std::atomic<std::size_t> next{0};
-  const auto take_turns = [&](Places::Place place) {
+  const auto take_turns = [&](Semaphore::Permit permit) {
     for (std::size_t turn = next++; turn < count; turn = next++) {
-      if (place == nullptr) place = places.Take(WithinCallDeadline(kStepTime));
-      work(turn, place != nullptr);
-      place.reset();
+      if (permit == nullptr) permit = permits.Acquire(WithinCallDeadline(kStepTime));
+      work(turn, permit != nullptr);
+      permit.reset();
     }
   };
   std::vector<std::jthread> helpers;
   try {
     while (helpers.size() + 1 < count) {
-      Places::Place place = places.Take(std::chrono::milliseconds(0));
-      if (place == nullptr) break;
-      helpers.emplace_back(take_turns, std::move(place));
+      Semaphore::Permit permit = permits.Acquire(std::chrono::milliseconds(0));
+      if (permit == nullptr) break;
+      helpers.emplace_back(take_turns, std::move(permit));
     }
   } catch (const std::system_error&) {
     // The limit of processes is reached: fewer at a time.
@@ -149,25 +149,26 @@ std::vector<RbdPool::Look> RbdPool::LookAtAll(const CephPool& ceph,
                                               std::span<const Volume> volumes) const {
   std::vector<Look> looks(volumes.size());
   std::atomic<bool> answered{true};
-  const auto look_at = [&](std::size_t index, bool has_place) {
-    if (!has_place || IsPastCallDeadline()) answered = false;  // the caller's own thread knows that
+  const auto look_at = [&](std::size_t index, bool has_permit) {
+    if (!has_permit || IsPastCallDeadline())
+      answered = false;  // the caller's own thread knows that
     if (!answered) return Look{.problem = Unavailable("{}", kNotAsked)};
     Look look = LookAt(ceph, volumes[index].id);
     if (absl::IsUnavailable(look.problem)) answered = false;
     return look;
   };
-  Places& places = common_->look_places;
-  Spread(places, looks.size(),
-         [&](std::size_t i, bool has_place) { looks[i] = look_at(i, has_place); });
+  Semaphore& permits = common_->look_permits;
+  Spread(permits, looks.size(),
+         [&](std::size_t i, bool has_permit) { looks[i] = look_at(i, has_permit); });
   std::vector<std::size_t> doubtful;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (looks[i].IsToBeRepeated()) doubtful.push_back(i);
   }
   if (doubtful.empty()) return looks;
   std::this_thread::sleep_for(WithinCallDeadline(kSecondLook));
-  Spread(places, doubtful.size(), [&](std::size_t i, bool has_place) {
+  Spread(permits, doubtful.size(), [&](std::size_t i, bool has_permit) {
     Look& first = looks[doubtful[i]];
-    Look second = look_at(doubtful[i], has_place);
+    Look second = look_at(doubtful[i], has_permit);
     if (second.IsToBeRepeated() && !second.Confirms(first)) second.problem = absl::OkStatus();
     first = std::move(second);
   });

@@ -44,7 +44,7 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
         "parameter provisioning: thin",
         info_.name);
   }
-  ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
+  ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakeImagePermit());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   const std::string uuid = IdOf(spec.name).uuid;
   auto begun = BeginCreation(*ceph, spec, uuid);

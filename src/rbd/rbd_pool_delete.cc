@@ -34,7 +34,7 @@ absl::Status RequireRemovable(const CephPool& ceph, const pool::VolumeRecord& re
 }
 
 absl::Status RbdPool::Delete(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
+  ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakeImagePermit());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   auto entry = Read(*ceph, id);
   if (absl::IsNotFound(entry.status())) return absl::OkStatus();

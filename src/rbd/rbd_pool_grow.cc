@@ -8,7 +8,7 @@
 namespace holdfast::rbd {
 
 absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
-  ASSIGN_OR_RETURN(const Places::Place place, TakeImagePlace());
+  ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakeImagePermit());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/places.h"
+#include "core/semaphore.h"
 
 #include <algorithm>
 #include <iterator>
 
 namespace holdfast {
 
-Places::Place Places::Take(std::chrono::milliseconds longest) {
+Semaphore::Permit Semaphore::Acquire(std::chrono::milliseconds longest) {
   const auto end = Clock::now() + longest;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -14,14 +14,14 @@ Places::Place Places::Take(std::chrono::milliseconds longest) {
     const auto hanging = taken_.lower_bound(now - patience_);
     if (static_cast<std::size_t>(std::distance(hanging, taken_.end())) < count_) {
       taken_.insert(now);
-      return Place(this, GiveBack{now});
+      return Permit(this, Release{now});
     }
     if (now >= end) return nullptr;
     freed_.wait_until(lock, std::min(end, *hanging + patience_));
   }
 }
 
-void Places::Give(Clock::time_point taken) {
+void Semaphore::Give(Clock::time_point taken) {
   {
     const std::lock_guard lock(mutex_);
     taken_.erase(taken_.find(taken));
