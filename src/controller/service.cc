@@ -69,13 +69,13 @@ absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
   const auto stage = env_.stages.Find(request.volume_id());
   if (stage.ok()) {
-    const auto device = located->pool->FindAttached(located->id);
+    const auto device = located->pool->FindDevice(located->id);
     if (device.ok() && device->has_value()) {
       return FailedPrecondition("volume '{}' is in use: it is staged at '{}'", request.volume_id(),
                                 stage->staging_path);
     }
     // A device may still show the image that was here before another took its place.
-    if (device.ok()) RETURN_IF_ERROR(located->pool->Detach(located->id));
+    if (device.ok()) RETURN_IF_ERROR(located->pool->UnmapDevice(located->id));
   }
   RETURN_IF_ERROR(located->pool->Delete(located->id));
   return env_.stages.RemoveAll(request.volume_id());

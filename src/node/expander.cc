@@ -30,7 +30,7 @@ absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes requi
   ASSIGN_OR_RETURN(const auto located, secrets.empty() ? pools_.Locate(volume_id)
                                                        : pools_.LocateAs(volume_id, secrets));
   ASSIGN_OR_RETURN(const Volume before, located.pool->Get(located.id));
-  ASSIGN_OR_RETURN(const auto attached, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const auto attached, located.pool->FindDevice(located.id));
   if (!attached) {
     return FailedPrecondition("volume '{}' is not staged on this node; it grows when it is",
                               volume_id);
@@ -41,7 +41,7 @@ absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes requi
   }
   RETURN_IF_ERROR(grown.status());
   if (grown->access_type == AccessType::kBlock) return grown->capacity_bytes;
-  ASSIGN_OR_RETURN(const auto now, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const auto now, located.pool->FindDevice(located.id));
   if (!now || now->size < grown->capacity_bytes) {
     return Internal("the device of volume '{}' does not show its {} bytes yet", volume_id,
                     grown->capacity_bytes);

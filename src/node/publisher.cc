@@ -148,7 +148,7 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
   ASSIGN_OR_RETURN(const TargetPath staging,
                    OpenRequestPath(request.staging_path, "staging_target_path"));
-  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindDevice(located.id));
   const bool block = volume.access_type == AccessType::kBlock;
   ASSIGN_OR_RETURN(const os::UniqueFd source,
                    OpenSource(request.volume_id, device, staging, volume.access_type));

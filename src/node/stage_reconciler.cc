@@ -64,7 +64,7 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
     return LeftoverKind::kVoidStageRecord;
   }
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
-  auto device = located.pool->FindAttached(located.id);
+  auto device = located.pool->FindDevice(located.id);
   const bool gone = absl::IsNotFound(device.status());
   if (!gone) RETURN_IF_ERROR(device.status());
   if (!gone && *device && IsMounted(mounts, **device)) {
@@ -111,7 +111,7 @@ absl::StatusOr<bool> StageReconciler::Settle(const std::string& volume_id) const
 // As the end of an Unstage, or of a deletion: first the device, then the record.
 absl::Status StageReconciler::SettleStaging(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
-  const absl::Status detached = located.pool->DetachOwnDevice(located.id);
+  const absl::Status detached = located.pool->UnmapOwnDevice(located.id);
   if (absl::IsNotFound(detached)) return stages_.RemoveAll(volume_id);
   RETURN_IF_ERROR(detached);
   return stages_.Remove(volume_id);
@@ -121,7 +121,7 @@ absl::Status StageReconciler::SettleStaging(const std::string& volume_id) const 
 absl::Status StageReconciler::SettleGrowth(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(StageRecord record, stages_.Find(volume_id));
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
-  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindDevice(located.id));
   if (device) RETURN_IF_ERROR(EndOwnFreeze(*device, stages_, record));
   return expander_.Expand(volume_id, 0, 0).status();
 }
@@ -130,9 +130,9 @@ absl::Status StageReconciler::SettleGrowth(const std::string& volume_id) const {
 absl::Status StageReconciler::GiveBack(const std::string& volume_id) const {
   const auto located = pools_.Locate(volume_id);
   if (!located.ok()) return absl::OkStatus();
-  const auto device = located->pool->FindAttached(located->id);
+  const auto device = located->pool->FindDevice(located->id);
   if (!device.ok() || device->has_value()) return absl::OkStatus();
-  return located->pool->Detach(located->id);
+  return located->pool->UnmapDevice(located->id);
 }
 
 absl::Status StageReconciler::SettleVoidRecord(const std::string& volume_id) const {
@@ -141,7 +141,7 @@ absl::Status StageReconciler::SettleVoidRecord(const std::string& volume_id) con
   if (state == StageState::kDamaged) {
     // It may be the only trace of a raw block volume that is staged.
     ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
-    const auto device = located.pool->FindAttached(located.id);
+    const auto device = located.pool->FindDevice(located.id);
     if (!absl::IsNotFound(device.status())) {
       RETURN_IF_ERROR(device.status());
       if (*device) {

@@ -148,7 +148,7 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
 absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const Volume& volume,
                          pool::StageRecord& record, bool recorded, const TargetPath& target,
                          const VolumeUse& use) {
-  ASSIGN_OR_RETURN(const BlockDevice device, pool.Attach(volume.id, use.access_mode));
+  ASSIGN_OR_RETURN(const BlockDevice device, pool.MapDevice(volume.id, use.access_mode));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
     ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, stages, record));
@@ -189,9 +189,9 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   if (staged_before) {
     // A record without a device is what is left of a staging that is gone, or the image was
     // replaced under it: then the old one must go before the new one comes.
-    ASSIGN_OR_RETURN(const auto attached, pool.FindAttached(located.id));
+    ASSIGN_OR_RETURN(const auto attached, pool.FindDevice(located.id));
     staged_before = attached.has_value();
-    if (!staged_before) RETURN_IF_ERROR(pool.Detach(located.id));
+    if (!staged_before) RETURN_IF_ERROR(pool.UnmapDevice(located.id));
   }
   if (staged_before) {
     RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
@@ -208,7 +208,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
       StageVolume(pool, stages_, volume, *record, staged_before, target, use);
   if (staged.ok() || staged_before) return staged;
   // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
-  const absl::Status detached = pool.Detach(located.id);
+  const absl::Status detached = pool.UnmapDevice(located.id);
   if (!detached.ok()) {
     LogWarning("volume {} stays attached after a failed stage: {}", volume_id, MessageOf(detached));
   }
@@ -235,7 +235,7 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   const auto located = pools_.Locate(volume_id);
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
-  const absl::Status detached = located->pool->Detach(located->id);
+  const absl::Status detached = located->pool->UnmapDevice(located->id);
   if (absl::IsUnavailable(detached)) {
     // The record stays with which the reconciler ends it, once what carries the pool answers.
     LogWarning("unstage of volume {}: {}", volume_id, MessageOf(detached));

@@ -104,7 +104,7 @@ absl::StatusOr<VolumeStats> MeasureVolume(const pool::Pools& pools, const std::s
                                           const std::string& path) {
   ASSIGN_OR_RETURN(const auto located, pools.Locate(volume_id));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
-  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindDevice(located.id));
   if (!device) return NotAtPath(located.id, path);
   ASSIGN_OR_RETURN(const Answer answer, AskAt(*device, volume.access_type, path));
   if (!answer.at_path) return NotAtPath(located.id, path);
@@ -120,7 +120,7 @@ absl::Status RequireAtPath(const pool::Pools& pools, const std::string& volume_i
                            const std::string& path) {
   ASSIGN_OR_RETURN(const auto located, pools.Locate(volume_id));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
-  ASSIGN_OR_RETURN(const auto device, located.pool->FindAttached(located.id));
+  ASSIGN_OR_RETURN(const auto device, located.pool->FindDevice(located.id));
   if (!device) return absl::OkStatus();
   const os::UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle.valid()) return NotAtPath(located.id, path);

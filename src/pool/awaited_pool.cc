@@ -270,19 +270,19 @@ absl::Status AwaitedPool::UnpublishFrom(const VolumeId& id, const std::string& n
   return pool->UnpublishFrom(id, node);
 }
 
-absl::StatusOr<os::BlockDevice> AwaitedPool::Attach(const VolumeId& id, AccessMode mode) {
+absl::StatusOr<os::BlockDevice> AwaitedPool::MapDevice(const VolumeId& id, AccessMode mode) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->Attach(id, mode);
+  return pool->MapDevice(id, mode);
 }
 
-absl::StatusOr<std::optional<os::BlockDevice>> AwaitedPool::FindAttached(const VolumeId& id) {
+absl::StatusOr<std::optional<os::BlockDevice>> AwaitedPool::FindDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->FindAttached(id);
+  return pool->FindDevice(id);
 }
 
-absl::Status AwaitedPool::Detach(const VolumeId& id) {
+absl::Status AwaitedPool::UnmapDevice(const VolumeId& id) {
   const auto pool = Opened();
-  return pool.ok() ? (*pool)->Detach(id) : keeper_->source.detach(id);
+  return pool.ok() ? (*pool)->UnmapDevice(id) : keeper_->source.detach(id);
 }
 
 absl::StatusOr<std::vector<VolumeId>> AwaitedPool::ListOwnDevices() {
@@ -290,9 +290,9 @@ absl::StatusOr<std::vector<VolumeId>> AwaitedPool::ListOwnDevices() {
   return pool->ListOwnDevices();
 }
 
-absl::Status AwaitedPool::DetachOwnDevice(const VolumeId& id) {
+absl::Status AwaitedPool::UnmapOwnDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->DetachOwnDevice(id);
+  return pool->UnmapOwnDevice(id);
 }
 
 absl::Status AwaitedPool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {

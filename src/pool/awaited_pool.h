@@ -14,8 +14,8 @@
 namespace holdfast::pool {
 
 // Tries to open the pool on a thread of its own, again and again until it succeeds; from then on
-// every call goes to that pool. Until then calls are UNAVAILABLE with the reason, but Detach, which
-// needs no pool, so that pods can go. Thread-safe.
+// every call goes to that pool. Until then calls are UNAVAILABLE with the reason, but UnmapDevice,
+// which needs no pool, so that pods can go. Thread-safe.
 class AwaitedPool final : public Pool {
  public:
   struct Source {
@@ -70,13 +70,13 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
                                        AccessMode mode) override;
   [[nodiscard]] absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override;
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(
       const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
-  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) override;
-  [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
+  [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
-  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override;
+  [[nodiscard]] absl::Status UnmapOwnDevice(const VolumeId& id) override;
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;

@@ -24,7 +24,8 @@ class FilePool final : public Pool {
                                                                       int state_directory_fd,
                                                                       bool may_make = true);
 
-  // Detach for a volume of a pool that is not open, by the kernel's word alone. Errors as Detach.
+  // UnmapDevice for a volume of a pool that is not open, by the kernel's word alone. Errors as
+  // UnmapDevice.
   [[nodiscard]] static absl::Status DetachAbsent(const VolumeId& id);
 
   [[nodiscard]] const PoolInfo& info() const override { return info_; }
@@ -49,13 +50,13 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::Status UnpublishFrom(const VolumeId&, const std::string&) override {
     return absl::OkStatus();
   }
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(
       const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
-  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) override;
-  [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
+  [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
-  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override;
+  [[nodiscard]] absl::Status UnmapOwnDevice(const VolumeId& id) override;
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;

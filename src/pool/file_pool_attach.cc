@@ -49,7 +49,7 @@ absl::Status FilePool::PublishTo(const VolumeId& id, const std::string& node, Ac
                             id.ToString(), info().node, node);
 }
 
-absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id, AccessMode) {
+absl::StatusOr<os::BlockDevice> FilePool::MapDevice(const VolumeId& id, AccessMode) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(VolumeRecord record, ReadRecord(pool, id));
   if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(pool, record));
@@ -82,7 +82,7 @@ absl::StatusOr<os::BlockDevice> FilePool::Attach(const VolumeId& id, AccessMode)
   return loop->block;
 }
 
-absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const VolumeId& id) {
+absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
   ASSIGN_OR_RETURN(const auto image, LookAtImage(directory.get()));
@@ -102,7 +102,7 @@ absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindAttached(const Volu
   return loop->block;
 }
 
-absl::Status FilePool::Detach(const VolumeId& id) {
+absl::Status FilePool::UnmapDevice(const VolumeId& id) {
   const auto pool = directory_.Verify();
   if (!pool.ok()) return DetachUnreachable(id.uuid);
   const auto directory = os::OpenDirectoryAt(pool->volumes, id.uuid);
@@ -134,7 +134,7 @@ absl::StatusOr<std::vector<VolumeId>> FilePool::ListOwnDevices() {
   return attached;
 }
 
-absl::Status FilePool::DetachOwnDevice(const VolumeId& id) {
+absl::Status FilePool::UnmapOwnDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   const auto directory = os::OpenDirectoryAt(pool.volumes, id.uuid);
   if (directory.ok()) return DetachOwnDeviceOf(directory->get(), id.uuid);

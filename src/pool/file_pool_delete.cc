@@ -37,7 +37,7 @@ absl::Status FilePool::Delete(const VolumeId& id) {
   if (record->volume.state != VolumeState::kAllocating &&
       record->volume.state != VolumeState::kDeleting) {
     // Whoever cannot find out whether it is in use does not delete it.
-    ASSIGN_OR_RETURN(const auto attached, FindAttached(id));
+    ASSIGN_OR_RETURN(const auto attached, FindDevice(id));
     if (attached) RETURN_IF_ERROR(os::RequireUnused(*attached));
     ASSIGN_OR_RETURN(const os::UniqueFd present, os::OpenDirectoryAt(pool.volumes, id.uuid));
     RETURN_IF_ERROR(RequireNoOtherDevice(present.get(), id.uuid));
@@ -45,7 +45,7 @@ absl::Status FilePool::Delete(const VolumeId& id) {
     const absl::Status tombstone = records_.Write(pool.volumes, *record);
     if (!tombstone.ok()) {
       // A full disk has no room for a tombstone. The move to the trash needs none and is one too.
-      RETURN_IF_ERROR(Detach(id));
+      RETURN_IF_ERROR(UnmapDevice(id));
       LogWarning("volume {} is deleted without a tombstone: {}", id.ToString(),
                  MessageOf(tombstone));
     }

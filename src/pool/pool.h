@@ -132,27 +132,27 @@ class Pool {
   // `mode` says with which other nodes it may be one, where every node reaches the volumes; a
   // reader's device is read-only there. FAILED_PRECONDITION: the stored bytes are not those that
   // the record describes, or another node has the volume.
-  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> Attach(
+  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> MapDevice(
       const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) = 0;
 
-  // The device that Attach made, if it is there.
-  [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+  // The device that MapDevice made, if it is there.
+  [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) = 0;
 
   // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION,
   // with nothing changed, while it is mounted, published or open. UNAVAILABLE when nothing uses the
   // device any more, but the kernel has not done with it, or what tells other nodes of it could not
   // be removed: to be repeated some time.
-  [[nodiscard]] virtual absl::Status Detach(const VolumeId& id) = 0;
+  [[nodiscard]] virtual absl::Status UnmapDevice(const VolumeId& id) = 0;
 
-  // Volumes of which Attach, of this process or an earlier one, made a device that is still there.
-  // A device that another program made of the same bytes does not count as far as that can be told
-  // without asking a cluster; DetachOwnDevice can tell.
+  // Volumes of which MapDevice, of this process or an earlier one, made a device that is still
+  // there. A device that another program made of the same bytes does not count as far as that can
+  // be told without asking a cluster; UnmapOwnDevice can tell.
   [[nodiscard]] virtual absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() = 0;
 
-  // Detach for a device that nobody is known to want: FAILED_PRECONDITION as well if it is not, or
-  // not alone, one that Attach made.
-  [[nodiscard]] virtual absl::Status DetachOwnDevice(const VolumeId& id) = 0;
+  // UnmapDevice for a device that nobody is known to want: FAILED_PRECONDITION as well if it is
+  // not, or not alone, one that MapDevice made.
+  [[nodiscard]] virtual absl::Status UnmapOwnDevice(const VolumeId& id) = 0;
 
   // ready -> formatting, with the filesystem's UUID, durable before it returns.
   [[nodiscard]] virtual absl::Status StartFormatting(const VolumeId& id,

@@ -33,14 +33,14 @@ struct Process {
   // It is a node. One that is not has none, whatever the sysfs of its host shows (that is not
   // namespaced), and holds no volume, whatever its node_id is.
   bool has_devices = true;
-  bool attach = false;  // a volume is published to a node before Attach there
+  bool attach = false;  // a volume is published to a node before MapDevice there
   int state_directory_fd = -1;
   const pool::StageStore& stages;  // outlives the pool
 };
 
 // Besides what Pool says: of a volume that another Ceph pool has made nothing is known, so that no
 // call says that it is gone (FAILED_PRECONDITION). Only nodes that can share a volume have it as a
-// device at once. Attach names another one that has it (FAILED_PRECONDITION), and takes it over
+// device at once. MapDevice names another one that has it (FAILED_PRECONDITION), and takes it over
 // only from one whose client is gone, which it fences first. Readers' devices are read-only for
 // good, and neither format nor repair a filesystem (FAILED_PRECONDITION).
 class RbdPool final : public pool::Pool {
@@ -80,15 +80,15 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
                                        AccessMode mode) override;
   [[nodiscard]] absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override;
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> Attach(
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(
       const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
-  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(
+  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) override;
-  [[nodiscard]] absl::Status Detach(const VolumeId& id) override;
-  // From the kernel alone, so one that another program mapped is named too; DetachOwnDevice asks
+  [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;
+  // From the kernel alone, so one that another program mapped is named too; UnmapOwnDevice asks
   // the cluster whose it is.
   [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
-  [[nodiscard]] absl::Status DetachOwnDevice(const VolumeId& id) override;
+  [[nodiscard]] absl::Status UnmapOwnDevice(const VolumeId& id) override;
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;

@@ -34,7 +34,7 @@ void LogIfKept(const VolumeId& id, const absl::Status& released) {
 
 }  // namespace
 
-absl::StatusOr<os::BlockDevice> RbdPool::Attach(const VolumeId& id, AccessMode mode) {
+absl::StatusOr<os::BlockDevice> RbdPool::MapDevice(const VolumeId& id, AccessMode mode) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
   const Holder wanted{.node = common_->node_id,

@@ -5,7 +5,7 @@
 
 namespace holdfast::rbd {
 
-absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindAttached(const VolumeId& id) {
+absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
   if (!device) return std::nullopt;
   return device->block;
@@ -48,16 +48,16 @@ absl::StatusOr<std::vector<VolumeId>> RbdPool::ListOwnDevices() {
 
 // The journal tells our devices from others on the same image: it has the client's address, or the
 // announcement of a mapping that a kill cut short.
-absl::Status RbdPool::DetachOwnDevice(const VolumeId& id) {
+absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
   const auto entry = Read(*ceph, id);
-  if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : Detach(id);
+  if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : UnmapDevice(id);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
   const Holder* const own = entry.ok() ? entry->nodes.Find(common_->node_id) : nullptr;
   const bool ours =
       own != nullptr && IsClaimOf(*own, *device) && entry->record.image_name == device->image;
-  if (ours) return Detach(id);
+  if (ours) return UnmapDevice(id);
   return FailedPrecondition("somebody else has mapped image '{}' as {}", device->image,
                             device->block.path);
 }
@@ -76,7 +76,7 @@ bool RbdPool::IsOwn(const Holder& holder) const {
          (holder.read_only || holder.boot_id == common_->stages.boot_id());
 }
 
-absl::Status RbdPool::Detach(const VolumeId& id) {
+absl::Status RbdPool::UnmapDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
   if (device) RETURN_IF_ERROR(Unmap(*device));
   const absl::Status released = Release(id);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Growth: record the target, grow the image, record the new capacity.
 //
-// A kill in between leaves a record with grow_to_bytes: the next Grow or Attach grows the image the
-// rest of the way. An image never shrinks.
+// A kill in between leaves a record with grow_to_bytes: the next Grow or MapDevice grows the image
+// the rest of the way. An image never shrinks.
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {

@@ -46,7 +46,7 @@ void Describe(const pool::Questions& questions, pool::Pool& pool, const Volume& 
   described.set_state(std::string(ToString(volume.state)));
   described.set_created_at(volume.created_at);
   const auto device =
-      questions.Put(pool, [id = volume.id](pool::Pool& one) { return one.FindAttached(id); });
+      questions.Put(pool, [id = volume.id](pool::Pool& one) { return one.FindDevice(id); });
   if (device.ok() && device->has_value()) {
     described.set_device((*device)->path);
     const auto record = stages.Find(described.id());

@@ -36,13 +36,13 @@ struct Fixture : FilePoolFixture {
 
 TEST_CASE_METHOD(Fixture, "a pool in order has no leftovers, and settling changes nothing") {
   const Volume volume = Create(BlockSpec("half"));
-  REQUIRE_OK(pool->Attach(half));
+  REQUIRE_OK(pool->MapDevice(half));
   CHECK(Found().empty());
   CHECK_FALSE(test::Value(pool->Settle(half)));
   CHECK_FALSE(test::Value(pool->Settle(pool->IdOf("never"))));
   CHECK(test::Value(pool->Get(half)).capacity_bytes == volume.capacity_bytes);
   CHECK(IsAttached(half));
-  REQUIRE_OK(pool->Detach(half));
+  REQUIRE_OK(pool->UnmapDevice(half));
 }
 
 TEST_CASE_METHOD(Fixture, "removals that were cut short are found and finished while serving") {
@@ -53,7 +53,7 @@ TEST_CASE_METHOD(Fixture, "removals that were cut short are found and finished w
     kind = "unfinished-creation";
   }
   SECTION("a deletion, with its device") {
-    REQUIRE_OK(pool->Attach(half));
+    REQUIRE_OK(pool->MapDevice(half));
     SetState(half, VolumeState::kDeleting);
     kind = "unfinished-deletion";
   }
@@ -71,15 +71,15 @@ TEST_CASE_METHOD(Fixture, "removals that were cut short are found and finished w
 
 TEST_CASE_METHOD(Fixture, "a growth that was cut short is finished, and the device shows it") {
   (void)Create(BlockSpec("half"));
-  REQUIRE_OK(pool->Attach(half));
+  REQUIRE_OK(pool->MapDevice(half));
   ChangeRecord(half, [](VolumeRecord& record) { record.grow_to_bytes = 2 * kMiB; });
   CHECK(Found() == "unfinished-growth true ");
   CHECK(test::Value(pool->Settle(half)));
   CHECK(test::Value(pool->Get(half)).capacity_bytes == 2 * kMiB);
-  CHECK(test::Value(pool->FindAttached(half))->size == 2 * kMiB);
+  CHECK(test::Value(pool->FindDevice(half))->size == 2 * kMiB);
   CHECK(Promised() == 2 * kMiB);
   CHECK(Found().empty());
-  REQUIRE_OK(pool->Detach(half));
+  REQUIRE_OK(pool->UnmapDevice(half));
 }
 
 TEST_CASE_METHOD(Fixture, "a start promises what a growth that was cut short will need") {
@@ -148,7 +148,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
   (void)Create(BlockSpec("half"));
   std::optional<os::BlockDevice> own;
   const bool beside_own = GENERATE(false, true);
-  if (beside_own) own = test::Value(pool->Attach(half));
+  if (beside_own) own = test::Value(pool->MapDevice(half));
   {
     const auto directory_fd = test::Value(os::OpenDirectory(PathOf(half)));
     const auto image = test::Value(OpenImage(directory_fd.get()));
@@ -156,7 +156,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
     SetState(half, VolumeState::kDeleting);
     CHECK(test::Value(pool->ListOwnDevices()).size() == (beside_own ? 1 : 0));
     CHECK_FAILS(pool->Settle(half), kFailedPrecondition, "attached");
-    CHECK_FAILS(pool->DetachOwnDevice(half), kFailedPrecondition, "attached");
+    CHECK_FAILS(pool->UnmapOwnDevice(half), kFailedPrecondition, "attached");
     CHECK(stdfs::exists(ImageOf(half)));
     CHECK(test::Value(os::InspectBlockDevice(foreign.get().block.path)).size == kMiB);
   }
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
 
 TEST_CASE_METHOD(Fixture, "a device in use keeps a deletion waiting") {
   (void)Create(BlockSpec("half"));
-  const os::BlockDevice device = test::Value(pool->Attach(half));
+  const os::BlockDevice device = test::Value(pool->MapDevice(half));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));

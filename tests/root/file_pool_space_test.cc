@@ -148,9 +148,9 @@ TEST_CASE("a growth that runs out of room leaves the volume as it was") {
     small.Fill(32 * kMiB);
     small.pool.ChangeRecord(volume.id,
                             [](VolumeRecord& record) { record.grow_to_bytes = 40 * kMiB; });
-    CHECK_FAILS(pool.Attach(volume.id), kResourceExhausted, "");
-    REQUIRE_OK(pool.Attach(volume.id));
-    REQUIRE_OK(pool.Detach(volume.id));
+    CHECK_FAILS(pool.MapDevice(volume.id), kResourceExhausted, "");
+    REQUIRE_OK(pool.MapDevice(volume.id));
+    REQUIRE_OK(pool.UnmapDevice(volume.id));
   }
   CHECK(test::Value(small.pool.pool->Get(volume.id)).capacity_bytes == 4 * kMiB);
   CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
@@ -167,9 +167,9 @@ TEST_CASE("a thick volume that lost bytes to a full disk is attached and reporte
             0);
   }
   small.Fill(small.Available() - kMiB);
-  REQUIRE_OK(small.pool.pool->Attach(volume.id));
+  REQUIRE_OK(small.pool.pool->MapDevice(volume.id));
   CHECK(small.pool.pool->Condition(volume).abnormal);
-  REQUIRE_OK(small.pool.pool->Detach(volume.id));
+  REQUIRE_OK(small.pool.pool->UnmapDevice(volume.id));
 }
 
 TEST_CASE("many creations at once get no more than there is, and each its own in full") {

@@ -185,7 +185,7 @@ TEST_CASE_METHOD(FilePoolFixture, "without its marker a pool does nothing at all
   CHECK_FAILS(pool->Delete(volume.id), kFailedPrecondition, "");
   CHECK_FAILS(pool->Get(volume.id), kFailedPrecondition, "");
   CHECK_FAILS(pool->Grow(volume.id, 2 * kMiB, 0), kFailedPrecondition, "");
-  CHECK_FAILS(pool->Attach(volume.id), kFailedPrecondition, "");
+  CHECK_FAILS(pool->MapDevice(volume.id), kFailedPrecondition, "");
   CHECK_FAILS(pool->Measure(Provisioning::kThin), kFailedPrecondition, "");
   CHECK_FAILS(pool->Usage(), kFailedPrecondition, "");
   CHECK_FAILS(pool->Recover(), kFailedPrecondition, "");

@@ -22,9 +22,9 @@ constexpr Bytes kSize = 16 * kMiB;
 
 struct Fixture : FilePoolFixture {
   absl::Status Ensure() const {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
     return formatted.status();
   }
   [[nodiscard]] Volume OnDisk() const { return ReadRecord(id).volume; }
@@ -36,18 +36,18 @@ struct Fixture : FilePoolFixture {
   }
   // mkfs behind the driver's back.
   void Make(const std::string& filesystem, const std::string& uuid) const {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     REQUIRE_OK(fs::FindFilesystem(filesystem)
                    ->Make(device, {.uuid = uuid, .keep_allocation = false, .extra = {}}));
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
   }
   [[nodiscard]] std::string Content() const { return ReadFile(ImageOf(id)); }
   void SetContent(const std::string& content) const { WriteFile(ImageOf(id), content); }
   // The device holds the filesystem that the record tells of.
   void CheckHoldsRecorded() const {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     REQUIRE_OK(fs::RequireFilesystem(device, "ext4", OnDisk().filesystem_uuid));
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
   }
   // Refused, and neither the bytes nor the record have changed.
   void CheckLeftAlone(const std::string& reason) const {
@@ -159,13 +159,13 @@ TEST_CASE_METHOD(Fixture, "a mkfs that fails leaves a volume that can be formatt
 }
 
 TEST_CASE_METHOD(Fixture, "a volume that is being made or deleted is not formatted") {
-  const os::BlockDevice device = test::Value(pool->Attach(id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(id));
   Volume volume = test::Value(pool->Get(id));
   for (const auto unusable : {VolumeState::kAllocating, VolumeState::kDeleting}) {
     volume.state = unusable;
     CHECK_FAILS(EnsureFormatted(*pool, volume, device), kInternal, "cannot be formatted");
   }
-  REQUIRE_OK(pool->Detach(id));
+  REQUIRE_OK(pool->UnmapDevice(id));
   CHECK((Content() == std::string(kSize, '\0')));
 }
 

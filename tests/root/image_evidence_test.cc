@@ -116,7 +116,7 @@ struct OldRecord : FilePoolFixture {
     CHECK_FAILS(pool->Settle(id), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Create(BlockSpec("old", 2 * kMiB)), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Get(id), kFailedPrecondition, kOlder);
-    CHECK_FAILS(pool->Attach(id), kFailedPrecondition, kOlder);
+    CHECK_FAILS(pool->MapDevice(id), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Grow(id, 4 * kMiB, 0), kFailedPrecondition, kOlder);
     CHECK(test::Value(pool->FindLeftovers()).at(0).kind == LeftoverKind::kDamagedVolume);
     Restart();

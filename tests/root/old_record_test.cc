@@ -29,21 +29,21 @@ struct OldRecord : FilePoolFixture {
     uuid = ReadRecord(id).volume.filesystem_uuid;
   }
   absl::Status Ensure() const {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
     return formatted.status();
   }
   // A pod writes a file.
   void Use() const {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     const std::string target = directory.path("mount");
     std::filesystem::create_directory(target);
     const std::string type = ReadRecord(id).volume.filesystem;
     REQUIRE(::mount(device.path.c_str(), target.c_str(), type.c_str(), 0, nullptr) == 0);
     WriteFile(target + "/precious", "data");
     REQUIRE(::umount2(target.c_str(), UMOUNT_NOFOLLOW) == 0);
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
   }
   void SetOldRecord(VolumeState state_on_disk, const std::string& filesystem_uuid) {
     ChangeRecord(id, [&](pool::VolumeRecord& record) {

@@ -40,7 +40,7 @@ struct Mounted : NodeFixture {
 struct Block : NodeFixture {
   Block() { REQUIRE_OK(Stage(id, BlockUse())); }
   ~Block() { (void)Unstage(id); }
-  os::BlockDevice Device() const { return *test::Value(pool->FindAttached(id)); }
+  os::BlockDevice Device() const { return *test::Value(pool->FindDevice(id)); }
   const VolumeId id = Create(BlockSpec("pvc-1")).id;
 };
 

@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Fixture, "raw block that is staged is wanted, though nothing is
 
 TEST_CASE_METHOD(Fixture, "a device that a killed stage attached is detached") {
   (void)Create(GENERATE(MountSpec("pvc-1"), BlockSpec("pvc-1")));
-  REQUIRE_OK(pool->Attach(id));
+  REQUIRE_OK(pool->MapDevice(id));
   Restart();
   CHECK(Found() == "orphaned-device");
   CHECK(test::Value(Settle()));
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     CHECK(test::Value(test::FindLoop(image.get()))->index == foreign->index);
   }
   SECTION("attached by both") {
-    REQUIRE_OK(pool->Attach(id));
+    REQUIRE_OK(pool->MapDevice(id));
     {
       const test::AttachedLoop foreign(image.get());
       CHECK(Found() == "orphaned-device");
@@ -99,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     CHECK(test::Value(Settle()));
   }
   SECTION("mounted by another") {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     const auto rescue = test::Value(os::TargetPath::Open(directory.path("rescue"), "target"));
     REQUIRE_OK(rescue.MakeFile());
     REQUIRE_OK(test::BindPath(device.path, rescue, false, {}));
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     CHECK(test::Value(Settle()));
   }
   SECTION("open in another program") {
-    const os::BlockDevice device = test::Value(pool->Attach(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id));
     {
       const os::UniqueFd open(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
       CHECK_FAILS(Settle(), kFailedPrecondition, "still");
@@ -125,9 +125,9 @@ TEST_CASE_METHOD(Fixture, "a staging that a killed unstage left is ended") {
   REQUIRE_OK(Stage(id));
   UnmountPlainly(staging());
   SECTION("after the unmount") {}
-  SECTION("after the detach") { REQUIRE_OK(pool->Detach(id)); }
+  SECTION("after the detach") { REQUIRE_OK(pool->UnmapDevice(id)); }
   SECTION("the volume is deleted") {
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
     REQUIRE_OK(pool->Delete(id));
   }
   CHECK(Found() == "stale-staging");
@@ -140,7 +140,7 @@ TEST_CASE_METHOD(Fixture, "a staging that a killed unstage left is ended") {
 TEST_CASE_METHOD(Fixture, "a stage record that says nothing any more goes") {
   (void)Create(BlockSpec("pvc-1"));
   REQUIRE_OK(Stage(id, BlockUse()));
-  REQUIRE_OK(pool->Detach(id));  // as a reboot does
+  REQUIRE_OK(pool->UnmapDevice(id));  // as a reboot does
   const std::string text = ReadFile(StageFile());
   SECTION("damaged") { WriteFile(StageFile(), text.substr(text.size() / 2)); }
   SECTION("empty") { WriteFile(StageFile(), ""); }
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(Fixture,
   const std::string used = undo + ".used";
   WriteFile(undo, "bytes");
   WriteFile(used, "bytes");
-  SECTION("the device of the stage is left") { REQUIRE_OK(pool->Attach(id)); }
+  SECTION("the device of the stage is left") { REQUIRE_OK(pool->MapDevice(id)); }
   SECTION("its record too") { WriteFile(StageFile(), "damaged"); }
   SECTION("unstaged by the CO") { REQUIRE_OK(Unstage(id)); }
   (void)Settle();

@@ -141,7 +141,7 @@ TEST_CASE_METHOD(NodeFixture, "a stage that fails leaves nothing attached or mou
 
 TEST_CASE_METHOD(NodeFixture, "what an earlier stage began is carried on") {
   const VolumeId id = Create(MountSpec("pvc-1")).id;
-  SECTION("attached only") { REQUIRE_OK(pool->Attach(id)); }
+  SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id)); }
   SECTION("mounted, but not recorded") {
     REQUIRE_OK(Stage(id));
     REQUIRE_OK(stages.Remove(id.ToString()));
@@ -149,7 +149,7 @@ TEST_CASE_METHOD(NodeFixture, "what an earlier stage began is carried on") {
   SECTION("recorded, but the device and the mount have gone") {
     REQUIRE_OK(Stage(id));
     UnmountPlainly(staging());
-    REQUIRE_OK(pool->Detach(id));
+    REQUIRE_OK(pool->UnmapDevice(id));
   }
   SECTION("recorded and attached, but not mounted") {
     REQUIRE_OK(Stage(id));
@@ -167,7 +167,7 @@ TEST_CASE_METHOD(NodeFixture, "unstaging what was never or only half staged succ
   const VolumeId id = Create(MountSpec("pvc-1")).id;
   SECTION("never staged") {}
   SECTION("never made") { REQUIRE_OK(Unstage(pool->IdOf("never made"))); }
-  SECTION("attached only") { REQUIRE_OK(pool->Attach(id)); }
+  SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id)); }
   SECTION("the directory has gone") {
     REQUIRE_OK(Stage(id));
     UnmountPlainly(staging());

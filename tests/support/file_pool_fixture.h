@@ -60,7 +60,7 @@ class FilePoolFixture {
     if (pools == nullptr) return;
     const auto left = pool->List("", 0);
     for (const Volume& volume : left.value_or(std::vector<Volume>())) {
-      const absl::Status detached = pool->Detach(volume.id);
+      const absl::Status detached = pool->UnmapDevice(volume.id);
       if (!detached.ok()) WARN("left attached: " << detached);
     }
   }
@@ -137,7 +137,7 @@ class FilePoolFixture {
   }
 
   [[nodiscard]] bool IsAttached(const VolumeId& id) const {
-    return Value(pool->FindAttached(id)).has_value();
+    return Value(pool->FindDevice(id)).has_value();
   }
 
   TempDirectory directory;

@@ -88,17 +88,17 @@ class MemoryPool final : public pool::Pool {
   absl::Status UnpublishFrom(const VolumeId&, const std::string&) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<os::BlockDevice> Attach(const VolumeId&, AccessMode) override {
+  absl::StatusOr<os::BlockDevice> MapDevice(const VolumeId&, AccessMode) override {
     return NoDevices();
   }
-  absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(const VolumeId&) override {
+  absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(const VolumeId&) override {
     return std::nullopt;
   }
-  absl::Status Detach(const VolumeId&) override { return absl::OkStatus(); }
+  absl::Status UnmapDevice(const VolumeId&) override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override {
     return std::vector<VolumeId>();
   }
-  absl::Status DetachOwnDevice(const VolumeId&) override { return absl::OkStatus(); }
+  absl::Status UnmapOwnDevice(const VolumeId&) override { return absl::OkStatus(); }
   absl::Status StartFormatting(const VolumeId&, const std::string&) override { return NoDevices(); }
   absl::Status FinishFormatting(const VolumeId&) override { return NoDevices(); }
   absl::StatusOr<std::string> FormattedUuid(const VolumeId&) override { return NoDevices(); }

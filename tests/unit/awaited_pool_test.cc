@@ -81,17 +81,17 @@ class HangingPool final : public Pool {
   absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override {
     return inner_.UnpublishFrom(id, node);
   }
-  absl::StatusOr<os::BlockDevice> Attach(const VolumeId& id, AccessMode mode) override {
-    return inner_.Attach(id, mode);
+  absl::StatusOr<os::BlockDevice> MapDevice(const VolumeId& id, AccessMode mode) override {
+    return inner_.MapDevice(id, mode);
   }
-  absl::StatusOr<std::optional<os::BlockDevice>> FindAttached(const VolumeId& id) override {
-    return inner_.FindAttached(id);
+  absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(const VolumeId& id) override {
+    return inner_.FindDevice(id);
   }
-  absl::Status Detach(const VolumeId& id) override { return inner_.Detach(id); }
+  absl::Status UnmapDevice(const VolumeId& id) override { return inner_.UnmapDevice(id); }
   absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override {
     return inner_.ListOwnDevices();
   }
-  absl::Status DetachOwnDevice(const VolumeId& id) override { return inner_.DetachOwnDevice(id); }
+  absl::Status UnmapOwnDevice(const VolumeId& id) override { return inner_.UnmapOwnDevice(id); }
   absl::Status StartFormatting(const VolumeId& id, const std::string& uuid) override {
     return inner_.StartFormatting(id, uuid);
   }
@@ -162,10 +162,10 @@ TEST_CASE("until it is there, calls are unavailable, and volumes can be detached
   CHECK_FAILS(pool.CheckReady(), kUnavailable, "pool 'p' is not served: is its disk mounted?");
   CHECK_FAILS(pool.Get(kVolume).status(), kUnavailable, "is its disk mounted?");
   CHECK_FAILS(pool.List("", 0).status(), kUnavailable, "is its disk mounted?");
-  CHECK_FAILS(pool.FindAttached(kVolume).status(), kUnavailable, "is its disk mounted?");
+  CHECK_FAILS(pool.FindDevice(kVolume).status(), kUnavailable, "is its disk mounted?");
   CHECK(pool.Condition({}).abnormal);
   CHECK(pool.info().id == kId);
-  REQUIRE_OK(pool.Detach(kVolume));
+  REQUIRE_OK(pool.UnmapDevice(kVolume));
   CHECK(detached == 1);
   there = true;
   while (!pool.CheckReady().ok()) std::this_thread::yield();
