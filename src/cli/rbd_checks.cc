@@ -8,7 +8,7 @@
 namespace holdfast::cli {
 namespace {
 
-Finding Settle(Finding finding, const absl::Status& status, Level level, std::string remedy) {
+Finding WithStatus(Finding finding, const absl::Status& status, Level level, std::string remedy) {
   if (status.ok()) return finding;
   finding.level = level;
   finding.found = MessageOf(status);
@@ -24,13 +24,13 @@ Finding CheckCluster(const std::string& what, const PoolConfig& pool) {
   }
   const auto cluster = rbd::Cluster::Connect(pool.ceph);
   if (!cluster.ok()) {
-    return Settle(std::move(finding), cluster.status(), Level::kMissing,
-                  "check monitors, user, keyring and the network; docs/ceph.md has the caps");
+    return WithStatus(std::move(finding), cluster.status(), Level::kMissing,
+                      "check monitors, user, keyring and the network; docs/ceph.md has the caps");
   }
   const auto opened = rbd::CephPool::Open(*cluster, pool.location);
   if (opened.ok()) finding.found = (*opened)->identity().ToString();
-  return Settle(std::move(finding), opened.status(), Level::kMissing,
-                "make the Ceph pool and its name space, or correct their names");
+  return WithStatus(std::move(finding), opened.status(), Level::kMissing,
+                    "make the Ceph pool and its name space, or correct their names");
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ std::vector<Finding> CheckRbdPool(const PoolConfig& pool) {
                        .why =
                            "the kernel's client makes the volumes of this pool devices; a "
                            "controller needs none"};
-  return {CheckCluster(what, pool), Settle(kernel, os::RequireRbdFeatures(rbd::kImageFeatures),
-                                           Level::kWarning, "on a node: modprobe rbd")};
+  return {CheckCluster(what, pool), WithStatus(kernel, os::RequireRbdFeatures(rbd::kImageFeatures),
+                                               Level::kWarning, "on a node: modprobe rbd")};
 }
 
 }  // namespace holdfast::cli

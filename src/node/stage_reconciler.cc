@@ -94,7 +94,7 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
   return LeftoverKind::kStaleStaging;
 }
 
-absl::StatusOr<bool> StageReconciler::Settle(const std::string& volume_id) const {
+absl::StatusOr<bool> StageReconciler::Repair(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   ASSIGN_OR_RETURN(const auto kind, Judge(volume_id, mounts));
   if (!kind) return false;

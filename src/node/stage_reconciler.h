@@ -21,13 +21,13 @@ class StageReconciler final {
       : pools_(pools), stages_(stages), expander_(pools, stages) {}
 
   // What is left of volumes of this pool, or, for nullptr, of those that no pool here has, as far
-  // as it shows without a lock; Settle looks again. INTERNAL when the mount table or the stage
+  // as it shows without a lock; Repair looks again. INTERNAL when the mount table or the stage
   // records cannot be read.
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> Find(pool::Pool* pool) const;
 
   // Ends it; false if there is nothing to end any more. The caller holds the volume's lock. The
   // error says what keeps it as it is.
-  [[nodiscard]] absl::StatusOr<bool> Settle(const std::string& volume_id) const;
+  [[nodiscard]] absl::StatusOr<bool> Repair(const std::string& volume_id) const;
 
  private:
   absl::StatusOr<std::optional<LeftoverKind>> Judge(const std::string& volume_id,

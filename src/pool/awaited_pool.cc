@@ -206,9 +206,9 @@ absl::StatusOr<std::vector<Leftover>> AwaitedPool::FindLeftovers() {
   return pool->FindLeftovers();
 }
 
-absl::StatusOr<bool> AwaitedPool::Settle(const VolumeId& id) {
+absl::StatusOr<bool> AwaitedPool::Repair(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->Settle(id);
+  return pool->Repair(id);
 }
 
 VolumeId AwaitedPool::IdOf(const std::string& name) const {

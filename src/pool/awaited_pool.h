@@ -55,7 +55,7 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::Status CheckReady() override;
 
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
-  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
   [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;

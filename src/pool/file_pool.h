@@ -31,7 +31,7 @@ class FilePool final : public Pool {
   [[nodiscard]] const PoolInfo& info() const override { return info_; }
   [[nodiscard]] absl::Status Recover() override;
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
-  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
   [[nodiscard]] absl::Status CheckReady() override;
   [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
@@ -127,7 +127,7 @@ class FilePool final : public Pool {
   absl::Status Count(const VerifiedPool& pool, const VolumeRecord& record);
   void CountByImage(const VerifiedPool& pool, const std::string& uuid);
 
-  // file_pool_settle.cc
+  // file_pool_repair.cc
   std::optional<LeftoverKind> FindLeftover(const VerifiedPool& pool, const std::string& uuid) const;
   absl::Status SettleGrowth(const VerifiedPool& pool, VolumeRecord& record);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation: reserve, record "allocating", make the image, record "ready".
 //
-// What a kill leaves after each step, and who cleans up (Settle, or a repeated call):
+// What a kill leaves after each step, and who cleans up (Repair, or a repeated call):
 //   an empty volume directory, or a record "allocating" with or without an image: removed, because
 //   the CO was never told of the volume; a record "ready": the volume, found again by its name.
 #include "core/log.h"

@@ -2,7 +2,7 @@
 // Deletion: refuse while in use, tombstone, detach, move to the trash, unlink.
 //
 // A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
-// CreateVolume of the same name and Settle all carry on from wherever it stopped.
+// CreateVolume of the same name and Repair all carry on from wherever it stopped.
 #include <fcntl.h>
 
 #include <cerrno>

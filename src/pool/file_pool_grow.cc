@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Growth: reserve the increment, record the target, extend the image, record the new capacity.
 //
-// A kill in between leaves a record with grow_to_bytes: the next Grow, MapDevice or Settle extends
+// A kill in between leaves a record with grow_to_bytes: the next Grow, MapDevice or Repair extends
 // the image the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both
 // are safe because no device shows the new bytes before the record does. A record that was restored
 // from a backup may tell of a growth that was over long ago, so bytes that were used are never cut.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The start: what must be known before the first call, and no more. Whatever is half done keeps its
-// bytes and its promise until Settle ends it.
+// bytes and its promise until Repair ends it.
 #include <algorithm>
 
 #include "core/log.h"

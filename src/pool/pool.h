@@ -57,16 +57,16 @@ class Pool {
   [[nodiscard]] virtual const PoolInfo& info() const = 0;
 
   // Counts what is promised and lists the volumes: what must be known before any call below. Called
-  // once. What an earlier process left half done is left to Settle.
+  // once. What an earlier process left half done is left to Repair.
   [[nodiscard]] virtual absl::Status Recover() = 0;
 
   // What is half done, as far as it shows without a lock: a call that is under way looks so too, so
-  // Settle looks again. Changes nothing.
+  // Repair looks again. Changes nothing.
   [[nodiscard]] virtual absl::StatusOr<std::vector<Leftover>> FindLeftovers() = 0;
 
   // Ends what is half done of the volume, forwards or backwards; false if nothing is. What cannot
   // be proved to be the pool's own and unwanted is left alone: the error says what and why.
-  [[nodiscard]] virtual absl::StatusOr<bool> Settle(const VolumeId& id) = 0;
+  [[nodiscard]] virtual absl::StatusOr<bool> Repair(const VolumeId& id) = 0;
 
   // The pool as the user reaches it whom a call's secrets name; it lives as long as this one. The
   // pool itself where it needs none. INVALID_ARGUMENT naming `secrets` if they name none. What is

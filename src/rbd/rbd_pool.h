@@ -56,7 +56,7 @@ class RbdPool final : public pool::Pool {
   // Nothing to do: what is promised and listed is in the cluster.
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
-  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
   // Of this process alone: a cluster that is away is not mended by a restart.
   [[nodiscard]] absl::Status CheckReady() override;
   // Asks the cluster once: an id says which Ceph pool it is of. While that cannot be reached it is
@@ -173,8 +173,8 @@ class RbdPool final : public pool::Pool {
   // rbd_pool_grow.cc
   absl::Status FinishGrowth(const CephPool& ceph, JournalEntry& entry);
 
-  // rbd_pool_settle.cc
-  absl::StatusOr<bool> SettleRecord(const CephPool& ceph, JournalEntry& entry);
+  // rbd_pool_repair.cc
+  absl::StatusOr<bool> RepairRecord(const CephPool& ceph, JournalEntry& entry);
 
   // rbd_pool_attach.cc
   absl::Status RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const;

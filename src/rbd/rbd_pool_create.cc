@@ -4,7 +4,7 @@
 //
 // What a kill leaves after each step, and who cleans up: a record "allocating", with or without an
 // image. A CreateVolume of the same kind that is repeated after kMakingTime carries on from there,
-// one of another kind undoes it first, Settle undoes it when nobody repeats; until then no call
+// one of another kind undoes it first, Repair undoes it when nobody repeats; until then no call
 // sees the volume.
 #include "core/log.h"
 #include "pool/volume_match.h"

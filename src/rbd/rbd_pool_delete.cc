@@ -3,7 +3,7 @@
 // record.
 //
 // A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
-// CreateVolume of the same name and Settle carry on from wherever it stopped. Nothing is removed
+// CreateVolume of the same name and Repair carry on from wherever it stopped. Nothing is removed
 // without a tombstone: only then is it sure that no other process still makes the volume, and as
 // the image's name is never used again, that none removes a later volume's image.
 #include <fmt/ranges.h>

@@ -74,10 +74,10 @@ void AddReconciler(const Reconciler& reconciler, std::vector<MetricFamily>& fami
   MetricFamily rounds =
       Family("holdfast_reconcile_rounds_total", "looks for what is half done", MetricType::Counter);
   Add(rounds, {}, reconciler.rounds());
-  MetricFamily settled = Family("holdfast_reconcile_settled_total",
-                                "leftovers that were ended, by kind", MetricType::Counter);
-  for (const auto& [kind, count] : reconciler.Settled()) {
-    Add(settled, {{"kind", std::string(ToString(kind))}}, count);
+  MetricFamily repaired = Family("holdfast_reconcile_repaired_total",
+                                 "leftovers that were ended, by kind", MetricType::Counter);
+  for (const auto& [kind, count] : reconciler.Repaired()) {
+    Add(repaired, {{"kind", std::string(ToString(kind))}}, count);
   }
   std::map<std::string_view, int> open;
   for (const Reconciler::OpenLeftover& leftover : reconciler.Open()) {
@@ -87,7 +87,7 @@ void AddReconciler(const Reconciler& reconciler, std::vector<MetricFamily>& fami
       Family("holdfast_leftovers", "leftovers that wait for a person, by kind; see holdfast doctor",
              MetricType::Gauge);
   for (const auto& [kind, count] : open) Add(left, {{"kind", std::string(kind)}}, count);
-  for (MetricFamily* family : {&rounds, &settled, &left}) {
+  for (MetricFamily* family : {&rounds, &repaired, &left}) {
     if (!family->metric.empty()) families.push_back(std::move(*family));
   }
 }

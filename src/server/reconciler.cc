@@ -76,7 +76,7 @@ std::vector<Reconciler::OpenLeftover> Reconciler::Open() const {
   return open;
 }
 
-std::map<LeftoverKind, std::uint64_t> Reconciler::Settled() const {
+std::map<LeftoverKind, std::uint64_t> Reconciler::Repaired() const {
   const std::lock_guard lock(mutex_);
   return settled_;
 }
@@ -144,7 +144,7 @@ void Reconciler::Treat(const Leftover& leftover, const std::string& of, Leftover
     if (before != open_[of].end()) open.insert(*before);
     return;
   }
-  const absl::StatusOr<bool> ended = Settle(leftover);
+  const absl::StatusOr<bool> ended = Repair(leftover);
   if (!ended.ok()) return Keep(leftover, ended.status(), open);
   if (!*ended) return;
   LogInfo("reconciler: {} of {} ended", ToString(leftover.kind), leftover.subject);
@@ -152,10 +152,10 @@ void Reconciler::Treat(const Leftover& leftover, const std::string& of, Leftover
   ++settled_[leftover.kind];
 }
 
-absl::StatusOr<bool> Reconciler::Settle(const Leftover& leftover) {
-  if (IsOfNode(leftover.kind)) return node_.Settle(leftover.subject);
+absl::StatusOr<bool> Reconciler::Repair(const Leftover& leftover) {
+  if (IsOfNode(leftover.kind)) return node_.Repair(leftover.subject);
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(leftover.subject));
-  return located.pool->Settle(located.id);
+  return located.pool->Repair(located.id);
 }
 
 void Reconciler::Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open) {

@@ -63,7 +63,7 @@ class Reconciler final {
   [[nodiscard]] std::vector<OpenLeftover> Open() const;
   [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(); }
   // How many were ended, by kind.
-  [[nodiscard]] std::map<LeftoverKind, std::uint64_t> Settled() const;
+  [[nodiscard]] std::map<LeftoverKind, std::uint64_t> Repaired() const;
 
  private:
   using Key = std::pair<LeftoverKind, std::string>;
@@ -75,7 +75,7 @@ class Reconciler final {
   void LookAfter(pool::Pool* pool);
   [[nodiscard]] std::vector<Leftover> FindAll(pool::Pool* pool, Leftovers& open) const;
   void Treat(const Leftover& leftover, const std::string& of, Leftovers& open);
-  absl::StatusOr<bool> Settle(const Leftover& leftover);
+  absl::StatusOr<bool> Repair(const Leftover& leftover);
   static void Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open);
   void Publish(const std::string& of, Leftovers open);
   void PublishHung(const std::string& of);

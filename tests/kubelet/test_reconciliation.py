@@ -180,7 +180,7 @@ def test_everything_at_once(scene):
         assert finding["level"] == "warning" and finding["remedy"]
         assert driver.log().count(f"{kind} of {handle} is left") == 1
     assert metric(driver.port, "holdfast_leftovers", kind="unfinished-deletion") == 2
-    assert metric(driver.port, "holdfast_reconcile_settled_total", kind="orphaned-device") == 1
+    assert metric(driver.port, "holdfast_reconcile_repaired_total", kind="orphaned-device") == 1
     assert metric(driver.port, "holdfast_reconcile_rounds_total") >= 2
 
     # When the reason has gone, so does the leftover.

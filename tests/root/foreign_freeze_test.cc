@@ -62,8 +62,8 @@ struct Fixture : NodeFixture {
   [[nodiscard]] absl::Status Expand(const VolumeId& id, Bytes size) const {
     return Expander(*pools, stages).Expand(id.ToString(), size, 0).status();
   }
-  [[nodiscard]] absl::StatusOr<bool> Settle(const VolumeId& id) const {
-    return StageReconciler(*pools, stages).Settle(id.ToString());
+  [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) const {
+    return StageReconciler(*pools, stages).Repair(id.ToString());
   }
   [[nodiscard]] pool::StageRecord Record(const VolumeId& id) const {
     return Value(stages.Find(id.ToString()));
@@ -98,10 +98,10 @@ TEST_CASE_METHOD(Fixture, "an expansion of a frozen filesystem says so at once, 
   freeze.CheckHeld();
   CHECK(Record(id).growing == may_grow);
   CHECK_FALSE(Record(id).freezing);
-  if (may_grow) CHECK_FAILS(Settle(id), kFailedPrecondition, "frozen by another program");
+  if (may_grow) CHECK_FAILS(Repair(id), kFailedPrecondition, "frozen by another program");
   freeze.End();
   if (may_grow) {
-    CHECK(Value(Settle(id)));
+    CHECK(Value(Repair(id)));
     CHECK(std::filesystem::space(staging()).capacity > 500 * kMiB);
     CHECK_FALSE(Record(id).growing);
   }
@@ -115,9 +115,9 @@ TEST_CASE_METHOD(Fixture, "an expansion of a frozen btrfs ends when the freeze d
   CHECK_FAILS(Expand(id, 640 * kMiB), kUnavailable, "still under way");
   CHECK(Record(id).growing);
   CHECK_FALSE(Record(id).freezing);
-  CHECK_FAILS(Settle(id), kUnavailable, "still under way");
+  CHECK_FAILS(Repair(id), kUnavailable, "still under way");
   freeze.End();
-  while (absl::IsUnavailable(Settle(id).status())) std::this_thread::yield();
+  while (absl::IsUnavailable(Repair(id).status())) std::this_thread::yield();
   CHECK(std::filesystem::space(staging()).capacity > 500 * kMiB);
   CHECK_FALSE(Record(id).growing);
   REQUIRE_OK(Unstage(id));
@@ -149,13 +149,13 @@ TEST_CASE_METHOD(Fixture, "an interrupted growth that had not come to freeze tha
   const VolumeId id = StageNew("xfs");
   Mark(id, /*freezing=*/false);
   ForeignFreeze freeze(staging());
-  CHECK_FAILS(Settle(id), kFailedPrecondition, "frozen by another program");
+  CHECK_FAILS(Repair(id), kFailedPrecondition, "frozen by another program");
   freeze.CheckHeld();
   CHECK_FAILS(Expand(id, 0), kFailedPrecondition, "frozen by another program");
   freeze.CheckHeld();
   REQUIRE_OK(Stage(id));
   freeze.End();
-  CHECK(Value(Settle(id)));
+  CHECK(Value(Repair(id)));
   REQUIRE_OK(Unstage(id));
 }
 
@@ -171,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "the driver's own freeze is ended where the volume is,
   REQUIRE(::mount(other.device().path.c_str(), staging().c_str(), "ext4", 0, nullptr) == 0);
   {
     ForeignFreeze freeze(staging());
-    CHECK(Value(Settle(id)));
+    CHECK(Value(Repair(id)));
     freeze.End();
   }
   UnmountPlainly(staging());

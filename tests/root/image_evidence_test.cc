@@ -113,7 +113,7 @@ struct OldRecord : FilePoolFixture {
   void CheckKept() {
     const std::string image = ReadFile(ImageOf(id));
     const std::string record = ReadFile(PathOf(id, "record.json"));
-    CHECK_FAILS(pool->Settle(id), kFailedPrecondition, kOlder);
+    CHECK_FAILS(pool->Repair(id), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Create(BlockSpec("old", 2 * kMiB)), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Get(id), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->MapDevice(id), kFailedPrecondition, kOlder);
@@ -150,7 +150,7 @@ TEST_CASE_METHOD(OldRecord, "a tombstone removes no later volume of the same nam
   SECTION("but a call that asks for it now does") { REQUIRE_OK(pool->Delete(id)); }
   SECTION("but the volume's own does") {
     ChangeRecord(id, [](VolumeRecord& record) { record.volume.filesystem_uuid = kUuid; });
-    CHECK(test::Value(pool->Settle(id)));
+    CHECK(test::Value(pool->Repair(id)));
   }
   CHECK_FALSE(stdfs::exists(PathOf(id)));
 }

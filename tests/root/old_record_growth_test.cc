@@ -71,7 +71,7 @@ TEST_CASE("bytes that were used are not cut off, whatever growth the record tell
   const std::string content = full.pool.ReadFile(full.pool.ImageOf(full.id));
   full.SetOldRecord(8 * kMiB, 60 * kMiB);
   CHECK_FAILS(full.pool.pool->MapDevice(full.id), kUnavailable, "not cut off");
-  CHECK_FAILS(full.pool.pool->Settle(full.id), kUnavailable, "not cut off");
+  CHECK_FAILS(full.pool.pool->Repair(full.id), kUnavailable, "not cut off");
   CHECK((full.pool.ReadFile(full.pool.ImageOf(full.id)) == content));
 }
 

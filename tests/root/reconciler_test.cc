@@ -63,11 +63,11 @@ TEST_CASE_METHOD(Fixture, "leftovers are ended at once after the start, and late
   const VolumeId later = MakeTombstone("later");
   Await([&] { return !stdfs::exists(PathOf(later)); });
   AwaitRounds(reconciler, 1);
-  auto settled = reconciler.Settled();
+  auto repaired = reconciler.Repaired();
   // It may have seen the later one first while that was being created.
-  CHECK(settled[LeftoverKind::kUnfinishedDeletion] + settled[LeftoverKind::kUnfinishedCreation] ==
+  CHECK(repaired[LeftoverKind::kUnfinishedDeletion] + repaired[LeftoverKind::kUnfinishedCreation] ==
         2);
-  CHECK(settled[LeftoverKind::kOrphanedDevice] == 1);
+  CHECK(repaired[LeftoverKind::kOrphanedDevice] == 1);
   CHECK(reconciler.Open().empty());
 }
 

@@ -32,8 +32,8 @@ struct Fixture : NodeFixture {
     }
     return text;
   }
-  absl::StatusOr<bool> Settle() const {
-    return StageReconciler(*pools, stages).Settle(id.ToString());
+  absl::StatusOr<bool> Repair() const {
+    return StageReconciler(*pools, stages).Repair(id.ToString());
   }
   std::string StageFile() const {
     return directory.path("state") + "/stages/" + id.ToString() + ".json";
@@ -47,16 +47,16 @@ TEST_CASE_METHOD(Fixture, "what is staged and published is wanted") {
   REQUIRE_OK(Stage(id));
   REQUIRE_OK(Publish(id, target()));
   CHECK(Found().empty());
-  CHECK_FALSE(test::Value(Settle()));
+  CHECK_FALSE(test::Value(Repair()));
   REQUIRE_OK(stages.Remove(id.ToString()));  // lost: the mount says enough
   CHECK(Found().empty());
-  CHECK_FALSE(test::Value(Settle()));
+  CHECK_FALSE(test::Value(Repair()));
   UnmountPlainly(staging());  // still published
   CHECK(Found().empty());
-  CHECK_FALSE(test::Value(Settle()));
+  CHECK_FALSE(test::Value(Repair()));
   REQUIRE_OK(Unpublish(id, target()));
   CHECK(Found() == "orphaned-device");
-  CHECK(test::Value(Settle()));
+  CHECK(test::Value(Repair()));
   CheckGone(id);
 }
 
@@ -64,7 +64,7 @@ TEST_CASE_METHOD(Fixture, "raw block that is staged is wanted, though nothing is
   (void)Create(BlockSpec("pvc-1"));
   REQUIRE_OK(Stage(id, BlockUse()));
   CHECK(Found().empty());
-  CHECK_FALSE(test::Value(Settle()));
+  CHECK_FALSE(test::Value(Repair()));
   CHECK(IsAttached(id));
   REQUIRE_OK(Unstage(id));
 }
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "a device that a killed stage attached is detached") {
   REQUIRE_OK(pool->MapDevice(id));
   Restart();
   CHECK(Found() == "orphaned-device");
-  CHECK(test::Value(Settle()));
+  CHECK(test::Value(Repair()));
   CheckGone(id);
   CHECK(Found().empty());
 }
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
   SECTION("attached by another, not by us") {
     const test::AttachedLoop foreign(image.get());
     CHECK(Found().empty());
-    CHECK_FALSE(test::Value(Settle()));
+    CHECK_FALSE(test::Value(Repair()));
     CHECK(test::Value(test::FindLoop(image.get()))->index == foreign->index);
   }
   SECTION("attached by both") {
@@ -94,9 +94,9 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     {
       const test::AttachedLoop foreign(image.get());
       CHECK(Found() == "orphaned-device");
-      CHECK_FAILS(Settle(), kFailedPrecondition, "attached twice");
+      CHECK_FAILS(Repair(), kFailedPrecondition, "attached twice");
     }
-    CHECK(test::Value(Settle()));
+    CHECK(test::Value(Repair()));
   }
   SECTION("mounted by another") {
     const os::BlockDevice device = test::Value(pool->MapDevice(id));
@@ -104,19 +104,19 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     REQUIRE_OK(rescue.MakeFile());
     REQUIRE_OK(test::BindPath(device.path, rescue, false, {}));
     CHECK(Found().empty());
-    CHECK_FALSE(test::Value(Settle()));
+    CHECK_FALSE(test::Value(Repair()));
     CHECK(IsAttached(id));
     REQUIRE_OK(os::Unmount(rescue));
-    CHECK(test::Value(Settle()));
+    CHECK(test::Value(Repair()));
   }
   SECTION("open in another program") {
     const os::BlockDevice device = test::Value(pool->MapDevice(id));
     {
       const os::UniqueFd open(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
-      CHECK_FAILS(Settle(), kFailedPrecondition, "still");
+      CHECK_FAILS(Repair(), kFailedPrecondition, "still");
       CHECK(IsAttached(id));
     }
-    CHECK(test::Value(Settle()));
+    CHECK(test::Value(Repair()));
   }
 }
 
@@ -131,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "a staging that a killed unstage left is ended") {
     REQUIRE_OK(pool->Delete(id));
   }
   CHECK(Found() == "stale-staging");
-  CHECK(test::Value(Settle()));
+  CHECK(test::Value(Repair()));
   CHECK(test::CodeOf(stages.Find(id.ToString())) == absl::StatusCode::kNotFound);
   CHECK(test::Value(pool->ListOwnDevices()).empty());
   CHECK(Found().empty());
@@ -148,7 +148,7 @@ TEST_CASE_METHOD(Fixture, "a stage record that says nothing any more goes") {
     WriteFile(StageFile(), pool::EncodeChecked({{"boot_id", "another"}}, 1));
   }
   CHECK(Found() == "void-stage-record");
-  CHECK(test::Value(Settle()));
+  CHECK(test::Value(Repair()));
   CHECK_FALSE(std::filesystem::exists(StageFile()));
 }
 
@@ -157,7 +157,7 @@ TEST_CASE_METHOD(Fixture, "a damaged record of a device that is there is kept") 
   REQUIRE_OK(Stage(id, BlockUse()));
   WriteFile(StageFile(), "damaged");
   CHECK(Found() == "void-stage-record");
-  CHECK_FAILS(Settle(), kFailedPrecondition, "damaged");
+  CHECK_FAILS(Repair(), kFailedPrecondition, "damaged");
   CHECK(IsAttached(id));
   REQUIRE_OK(Unstage(id));  // does not need it
   CHECK(Found().empty());
@@ -173,7 +173,7 @@ TEST_CASE_METHOD(Fixture, "files that are no stage records, and volumes of other
   record.volume_id = "other:n1:" + id.uuid;
   REQUIRE_OK(stages.Write(record));
   CHECK(Found().empty());
-  CHECK_FAILS(StageReconciler(*pools, stages).Settle(record.volume_id), kFailedPrecondition,
+  CHECK_FAILS(StageReconciler(*pools, stages).Repair(record.volume_id), kFailedPrecondition,
               "not configured here");
   CHECK(std::filesystem::exists(other));
   CHECK(ReadFile(notes) == "mine");
@@ -186,10 +186,10 @@ TEST_CASE_METHOD(Fixture, "nothing is touched while the pool cannot be reached")
   UnmountPlainly(staging());
   MountTmpfs(pool_path());
   CHECK(Found().empty());
-  CHECK_FAILS(Settle(), kFailedPrecondition, "");
+  CHECK_FAILS(Repair(), kFailedPrecondition, "");
   UnmountPlainly(pool_path());
   CHECK(Found() == "stale-staging");
-  CHECK(test::Value(Settle()));
+  CHECK(test::Value(Repair()));
 }
 
 TEST_CASE_METHOD(Fixture,
@@ -202,14 +202,14 @@ TEST_CASE_METHOD(Fixture,
   SECTION("the device of the stage is left") { REQUIRE_OK(pool->MapDevice(id)); }
   SECTION("its record too") { WriteFile(StageFile(), "damaged"); }
   SECTION("unstaged by the CO") { REQUIRE_OK(Unstage(id)); }
-  (void)Settle();
+  (void)Repair();
   CHECK(Found().empty());
   CHECK_FALSE(IsAttached(id));
   CHECK(std::filesystem::exists(undo));
   CHECK(std::filesystem::exists(used));
   REQUIRE_OK(pool->Delete(id));  // by a process that is killed before it has removed the rest
   CHECK(Found() == "stale-staging");
-  CHECK(test::Value(Settle()));
+  CHECK(test::Value(Repair()));
   CHECK_FALSE(std::filesystem::exists(undo));
   CHECK_FALSE(std::filesystem::exists(used));
 }

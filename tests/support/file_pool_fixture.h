@@ -76,7 +76,7 @@ class FilePoolFixture {
   // What the reconciler does in a round; what cannot be ended stays.
   void SettleAll() const {
     for (const Leftover& leftover : Value(pool->FindLeftovers())) {
-      (void)pool->Settle(*VolumeId::Parse(leftover.subject));
+      (void)pool->Repair(*VolumeId::Parse(leftover.subject));
     }
   }
   void Stop() {

@@ -26,7 +26,7 @@ class MemoryPool final : public pool::Pool {
   const pool::PoolInfo& info() const override { return info_; }
   absl::Status Recover() override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<Leftover>> FindLeftovers() override { return std::vector<Leftover>(); }
-  absl::StatusOr<bool> Settle(const VolumeId&) override { return false; }
+  absl::StatusOr<bool> Repair(const VolumeId&) override { return false; }
   absl::Status CheckReady() override { return absl::OkStatus(); }
 
   VolumeId IdOf(const std::string& name) const override {

@@ -61,7 +61,7 @@ class HangingPool final : public Pool {
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<Leftover>> FindLeftovers() override { return inner_.FindLeftovers(); }
-  absl::StatusOr<bool> Settle(const VolumeId& id) override { return inner_.Settle(id); }
+  absl::StatusOr<bool> Repair(const VolumeId& id) override { return inner_.Repair(id); }
   VolumeId IdOf(const std::string& name) const override { return inner_.IdOf(name); }
   absl::StatusOr<Volume> Create(const VolumeSpec& spec) override { return inner_.Create(spec); }
   absl::Status Delete(const VolumeId& id) override { return inner_.Delete(id); }

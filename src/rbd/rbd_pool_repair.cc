@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   return leftovers;
 }
 
-absl::StatusOr<bool> RbdPool::Settle(const VolumeId& id) {
+absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(std::vector<std::string> images, ListImages(*ceph));
   auto entry = Journal::Read(*ceph, id.uuid);
@@ -71,13 +71,13 @@ absl::StatusOr<bool> RbdPool::Settle(const VolumeId& id) {
                               info_.location);
   }
   if (!entry.ok()) return false;
-  const auto settled = SettleRecord(*ceph, *entry);
+  const auto repaired = RepairRecord(*ceph, *entry);
   // Another process is at work on it: then it is not half done.
-  if (absl::IsAborted(settled.status())) return false;
-  return settled;
+  if (absl::IsAborted(repaired.status())) return false;
+  return repaired;
 }
 
-absl::StatusOr<bool> RbdPool::SettleRecord(const CephPool& ceph, JournalEntry& entry) {
+absl::StatusOr<bool> RbdPool::RepairRecord(const CephPool& ceph, JournalEntry& entry) {
   const auto kind = KindOf(entry.record);
   if (!kind) return false;
   if (*kind == LeftoverKind::kUnfinishedGrowth) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pool ends by itself while it serves, and what it leaves to a person. Half-done states
-// after a kill are in file_pool_recover_test.cc, whose starts end with the same Settle.
+// after a kill are in file_pool_recover_test.cc, whose starts end with the same Repair.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -38,8 +38,8 @@ TEST_CASE_METHOD(Fixture, "a pool in order has no leftovers, and settling change
   const Volume volume = Create(BlockSpec("half"));
   REQUIRE_OK(pool->MapDevice(half));
   CHECK(Found().empty());
-  CHECK_FALSE(test::Value(pool->Settle(half)));
-  CHECK_FALSE(test::Value(pool->Settle(pool->IdOf("never"))));
+  CHECK_FALSE(test::Value(pool->Repair(half)));
+  CHECK_FALSE(test::Value(pool->Repair(pool->IdOf("never"))));
   CHECK(test::Value(pool->Get(half)).capacity_bytes == volume.capacity_bytes);
   CHECK(IsAttached(half));
   REQUIRE_OK(pool->UnmapDevice(half));
@@ -62,7 +62,7 @@ TEST_CASE_METHOD(Fixture, "removals that were cut short are found and finished w
     kind = "trash";
   }
   CHECK(Found() == kind + " true ");
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
   CHECK_FALSE(stdfs::exists(PathOf(half)));
   CHECK_FALSE(stdfs::exists(TrashOf(half)));
   CHECK(os::LoopLabels("holdfast:" + half.uuid).empty());
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "a growth that was cut short is finished, and the devi
   REQUIRE_OK(pool->MapDevice(half));
   ChangeRecord(half, [](VolumeRecord& record) { record.grow_to_bytes = 2 * kMiB; });
   CHECK(Found() == "unfinished-growth true ");
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
   CHECK(test::Value(pool->Get(half)).capacity_bytes == 2 * kMiB);
   CHECK(test::Value(pool->FindDevice(half))->size == 2 * kMiB);
   CHECK(Promised() == 2 * kMiB);
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(Fixture, "the temporary file of a record goes") {
   (void)Create(BlockSpec("half"));
   WriteFile(PathOf(half, "record.json.tmp"), "{\"uu");
   CHECK(Found() == "temporary-file true ");
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
   CHECK_FALSE(stdfs::exists(PathOf(half, "record.json.tmp")));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Fixture, "a volume that is put back while the pool serves is li
   WriteFile(PathOf(half, "record.json"), record);
   WriteFile(ImageOf(half), image);
   CHECK(Found() == "unlisted-volume true ");
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
   CHECK(pool->List("", 0).value().size() == 1);
   CHECK(Promised() == kMiB);
   CHECK(Found().empty());
@@ -120,7 +120,7 @@ TEST_CASE_METHOD(Fixture, "a damaged volume is told of and kept") {
   SECTION("its record") { WriteFile(PathOf(half, "record.json"), "{}"); }
   SECTION("no record") { stdfs::remove(PathOf(half, "record.json")); }
   CHECK(Found() == "damaged-volume true ");
-  CHECK_FAILS(pool->Settle(half), kInternal, half.uuid);
+  CHECK_FAILS(pool->Repair(half), kInternal, half.uuid);
   CHECK(stdfs::file_size(ImageOf(half)) == kMiB);
 }
 
@@ -129,18 +129,18 @@ TEST_CASE_METHOD(Fixture, "foreign files keep an unfinished removal where it is"
   const auto removal = GENERATE(VolumeState::kAllocating, VolumeState::kDeleting);
   SetState(half, removal);
   WriteFile(PathOf(half, "notes.txt"), "mine");
-  CHECK_FAILS(pool->Settle(half), kFailedPrecondition, "notes.txt");
+  CHECK_FAILS(pool->Repair(half), kFailedPrecondition, "notes.txt");
   CHECK(ReadFile(PathOf(half, "notes.txt")) == "mine");
   CHECK(stdfs::exists(ImageOf(half)));
   stdfs::remove(PathOf(half, "notes.txt"));
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
   CHECK_FALSE(stdfs::exists(PathOf(half)));
 }
 
 TEST_CASE_METHOD(Fixture, "a directory in which somebody restores a volume is left alone") {
   stdfs::create_directory(PathOf(half));
   WriteFile(PathOf(half, "image.partial"), "on its way");
-  CHECK_FAILS(pool->Settle(half), kFailedPrecondition, "image.partial");
+  CHECK_FAILS(pool->Repair(half), kFailedPrecondition, "image.partial");
   CHECK(ReadFile(PathOf(half, "image.partial")) == "on its way");
 }
 
@@ -155,7 +155,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
     const test::AttachedLoop foreign(image.get());
     SetState(half, VolumeState::kDeleting);
     CHECK(test::Value(pool->ListOwnDevices()).size() == (beside_own ? 1 : 0));
-    CHECK_FAILS(pool->Settle(half), kFailedPrecondition, "attached");
+    CHECK_FAILS(pool->Repair(half), kFailedPrecondition, "attached");
     CHECK_FAILS(pool->UnmapOwnDevice(half), kFailedPrecondition, "attached");
     CHECK(stdfs::exists(ImageOf(half)));
     CHECK(test::Value(os::InspectBlockDevice(foreign.get().block.path)).size == kMiB);
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
   if (own) {  // the foreign one has gone: ours is told apart again
     CHECK(test::Value(pool->ListOwnDevices()) == std::vector<VolumeId>{half});
   }
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
   CHECK_FALSE(stdfs::exists(PathOf(half)));
 }
 
@@ -174,10 +174,10 @@ TEST_CASE_METHOD(Fixture, "a device in use keeps a deletion waiting") {
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));
   SetState(half, VolumeState::kDeleting);
-  CHECK_FAILS(pool->Settle(half), kFailedPrecondition, target.path());
+  CHECK_FAILS(pool->Repair(half), kFailedPrecondition, target.path());
   CHECK(stdfs::exists(ImageOf(half)));
   REQUIRE_OK(os::Unmount(target));
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
 }
 
 TEST_CASE_METHOD(Fixture, "a pool whose directory was swapped is not touched") {
@@ -188,13 +188,13 @@ TEST_CASE_METHOD(Fixture, "a pool whose directory was swapped is not touched") {
   stdfs::create_directory(pool_path());
   stdfs::copy(aside, pool_path(), stdfs::copy_options::recursive);
   CHECK_FAILS(pool->FindLeftovers(), kFailedPrecondition, "not the one that was opened");
-  CHECK_FAILS(pool->Settle(half), kFailedPrecondition, "not the one that was opened");
+  CHECK_FAILS(pool->Repair(half), kFailedPrecondition, "not the one that was opened");
   CHECK_FAILS(pool->ListOwnDevices(), kFailedPrecondition, "");
   CHECK(stdfs::exists(aside + "/volumes/" + half.uuid + "/image"));
   CHECK(stdfs::exists(ImageOf(half)));
   stdfs::remove_all(pool_path());
   stdfs::rename(aside, pool_path());
-  CHECK(test::Value(pool->Settle(half)));
+  CHECK(test::Value(pool->Repair(half)));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ std::optional<LeftoverKind> FilePool::FindLeftover(const VerifiedPool& pool,
   return std::nullopt;
 }
 
-absl::StatusOr<bool> FilePool::Settle(const VolumeId& id) {
+absl::StatusOr<bool> FilePool::Repair(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   const bool in_trash = os::ExistsAt(pool.trash, id.uuid);
   RETURN_IF_ERROR(EmptyTrash(pool, id.uuid));
