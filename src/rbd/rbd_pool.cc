@@ -108,7 +108,7 @@ VolumeId RbdPool::IdOf(const std::string& name) const {
 
 absl::StatusOr<Volume> RbdPool::Get(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
   return WithPool(entry.record.volume);
 }
 
@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
   std::string after = after_uuid;
   while (limit == 0 || volumes.size() < limit) {
     const std::size_t wanted = limit == 0 ? 0 : limit - volumes.size();
-    ASSIGN_OR_RETURN(const Journal::Page page, Journal::List(*ceph, after, wanted));
+    ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, after, wanted));
     for (const pool::VolumeRecord& record : page.records) {
       if (pool::IsUsable(record.volume.state)) volumes.push_back(WithPool(record.volume));
     }
@@ -236,8 +236,8 @@ absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) const {
 
 // NOT_FOUND only of a volume that this very pool can have made: the monitors or the configuration
 // of a pool may have been changed, and a controller in Kubernetes remembers nothing.
-absl::StatusOr<JournalEntry> RbdPool::Read(const CephPool& ceph, const VolumeId& id) const {
-  auto entry = Journal::Read(ceph, id.uuid);
+absl::StatusOr<RecordEntry> RbdPool::Read(const CephPool& ceph, const VolumeId& id) const {
+  auto entry = RecordTable::Read(ceph, id.uuid);
   const bool can_be_ours = MarkedUuid(ceph.identity().ToString(), id.uuid) == id.uuid;
   if (!absl::IsNotFound(entry.status()) || can_be_ours) return entry;
   return FailedPrecondition(
@@ -246,7 +246,7 @@ absl::StatusOr<JournalEntry> RbdPool::Read(const CephPool& ceph, const VolumeId&
       id.ToString(), ceph.identity().ToString(), info_.name);
 }
 
-absl::StatusOr<JournalEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
+absl::StatusOr<RecordEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
   auto entry = Read(ceph, id);
   if (entry.ok() && pool::IsUsable(entry->record.volume.state)) return entry;
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();

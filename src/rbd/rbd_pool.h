@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volumes as RBD images of a Ceph cluster, attached by the kernel's client. Their records are in
-// the cluster (Journal), so every process that reaches it, controller or node, sees the same.
+// the cluster (RecordTable), so every process that reaches it, controller or node, sees the same.
 #pragma once
 
 #include <map>
@@ -20,9 +20,9 @@
 #include "rbd/device_calls.h"
 #include "rbd/image.h"
 #include "rbd/image_removals.h"
-#include "rbd/journal.h"
 #include "rbd/monitor_answers.h"
 #include "rbd/recent_answer.h"
+#include "rbd/record_table.h"
 
 namespace holdfast::rbd {
 
@@ -141,8 +141,8 @@ class RbdPool final : public pool::Pool {
   Ceph PresentConnection(const CephAccess& access) const;
   void Disconnect();
   absl::Status RequireKnown(const CephPoolIdentity& identity) const;
-  absl::StatusOr<JournalEntry> Read(const CephPool& ceph, const VolumeId& id) const;
-  absl::StatusOr<JournalEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
+  absl::StatusOr<RecordEntry> Read(const CephPool& ceph, const VolumeId& id) const;
+  absl::StatusOr<RecordEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
   // RESOURCE_EXHAUSTED if the pool has no room for so many bytes.
   absl::Status RequireRoom(const CephPool& ceph, Bytes bytes);
@@ -157,48 +157,48 @@ class RbdPool final : public pool::Pool {
                                             std::span<const Volume> volumes) const;
 
   // rbd_pool_create.cc
-  absl::StatusOr<JournalEntry> BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
-                                             const std::string& uuid);
-  absl::StatusOr<Volume> FillNewVolume(const CephPool& ceph, JournalEntry& entry);
-  absl::StatusOr<Volume> TryToFill(const CephPool& ceph, JournalEntry& entry);
-  absl::Status MakeOwnImage(const CephPool& ceph, JournalEntry& entry);
-  void RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry);
+  absl::StatusOr<RecordEntry> BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
+                                            const std::string& uuid);
+  absl::StatusOr<Volume> FillNewVolume(const CephPool& ceph, RecordEntry& entry);
+  absl::StatusOr<Volume> TryToFill(const CephPool& ceph, RecordEntry& entry);
+  absl::Status MakeOwnImage(const CephPool& ceph, RecordEntry& entry);
+  void RemoveUnnamed(const CephPool& ceph, const RecordEntry& entry);
 
   // rbd_pool_delete.cc
   absl::Status RemoveImageOf(const CephPool& ceph, const pool::VolumeRecord& record);
-  absl::Status RequireUnusedAnywhere(const CephPool& ceph, const JournalEntry& entry);
-  absl::Status Entomb(const CephPool& ceph, JournalEntry& entry);
-  absl::Status FinishDeletion(const CephPool& ceph, const JournalEntry& entry);
+  absl::Status RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry);
+  absl::Status Entomb(const CephPool& ceph, RecordEntry& entry);
+  absl::Status FinishDeletion(const CephPool& ceph, const RecordEntry& entry);
 
   // rbd_pool_grow.cc
-  absl::Status FinishGrowth(const CephPool& ceph, JournalEntry& entry);
+  absl::Status FinishGrowth(const CephPool& ceph, RecordEntry& entry);
 
   // rbd_pool_repair.cc
-  absl::StatusOr<bool> RepairRecord(const CephPool& ceph, JournalEntry& entry);
+  absl::StatusOr<bool> RepairRecord(const CephPool& ceph, RecordEntry& entry);
 
   // rbd_pool_attach.cc
   absl::Status RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const;
-  absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, JournalEntry& entry,
+  absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, RecordEntry& entry,
                                           const VolumeId& id, const Holder& wanted);
-  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                     const Holder& wanted);
-  absl::Status CompleteFormatting(const CephPool& ceph, JournalEntry& entry);
-  absl::Status RecordFormatted(const CephPool& ceph, JournalEntry& entry);
-  absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, JournalEntry& entry,
+  absl::Status CompleteFormatting(const CephPool& ceph, RecordEntry& entry);
+  absl::Status RecordFormatted(const CephPool& ceph, RecordEntry& entry);
+  absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, RecordEntry& entry,
                                             const VolumeId& id, const Holder& announced);
 
   // rbd_pool_publish.cc
-  absl::Status RequirePublished(const JournalEntry& entry, const Holder& wanted) const;
-  absl::Status Withdraw(const CephPool& ceph, JournalEntry& entry, const std::string& node);
+  absl::Status RequirePublished(const RecordEntry& entry, const Holder& wanted) const;
+  absl::Status Withdraw(const CephPool& ceph, RecordEntry& entry, const std::string& node);
 
   // rbd_pool_nodes.cc
-  absl::StatusOr<VolumeNodes> Admit(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+  absl::StatusOr<VolumeNodes> Admit(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                     const Holder& wanted);
-  absl::Status Announce(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+  absl::Status Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                         const Holder& wanted);
-  absl::Status Claim(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+  absl::Status Claim(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                      const Holder& announced, const std::string& client_address);
-  absl::Status EndClient(const CephPool& ceph, const JournalEntry& entry,
+  absl::Status EndClient(const CephPool& ceph, const RecordEntry& entry,
                          const Holder& holder) const;
   [[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder) const;
   absl::Status Release(const VolumeId& id);
@@ -206,7 +206,7 @@ class RbdPool final : public pool::Pool {
   // rbd_pool_devices.cc
   absl::StatusOr<std::vector<os::RbdDevice>> FindDevices(const std::string& image_prefix);
   absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
-  absl::StatusOr<os::RbdDevice> RequireHeldHere(const JournalEntry& entry);
+  absl::StatusOr<os::RbdDevice> RequireHeldHere(const RecordEntry& entry);
   [[nodiscard]] bool IsClaimOf(const Holder& holder, const os::RbdDevice& device) const;
   [[nodiscard]] bool IsOwn(const Holder& holder) const;
   absl::Status Unmap(const os::RbdDevice& device);

@@ -36,7 +36,7 @@ void LogIfKept(const VolumeId& id, const absl::Status& released) {
 
 absl::StatusOr<os::BlockDevice> RbdPool::MapDevice(const VolumeId& id, AccessMode mode) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
   const Holder wanted{.node = common_->node_id,
                       .client_address = "",
                       .sharing = SharingOf(mode),
@@ -75,7 +75,7 @@ absl::Status RbdPool::RequireReadable(const pool::VolumeRecord& record, const Vo
       id.ToString());
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, JournalEntry& entry,
+absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEntry& entry,
                                                  const VolumeId& id, const Holder& wanted) {
   ASSIGN_OR_RETURN(const auto present, FindDevice(id.uuid));
   if (!present) return Map(ceph, entry, id, wanted);
@@ -103,7 +103,7 @@ absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, JournalEn
   return Map(ceph, entry, id, wanted);
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, JournalEntry& entry,
+absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, RecordEntry& entry,
                                            const VolumeId& id, const Holder& wanted) {
   RETURN_IF_ERROR(Announce(ceph, entry, id, wanted));
   auto device = MapAndClaim(ceph, entry, id, wanted);
@@ -113,7 +113,7 @@ absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, JournalEntry& e
   return device;
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, JournalEntry& entry,
+absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, RecordEntry& entry,
                                                    const VolumeId& id, const Holder& announced) {
   ASSIGN_OR_RETURN(const MonitorAddresses monitors, AskMonitorAddresses(ceph.cluster()));
   ASSIGN_OR_RETURN(const std::string key, KeyOf(access_));
@@ -134,25 +134,25 @@ absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, Journal
 
 absl::Status RbdPool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(RequireHeldHere(entry).status());
   ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
   if (mark) return OlderThanImage(entry.record, *mark);
   pool::VolumeRecord record = entry.record;
   RETURN_IF_ERROR(pool::EnterFormatting(record, filesystem_uuid));
-  return Journal::Replace(*ceph, entry, record, /*as_holder=*/true);
+  return RecordTable::Replace(*ceph, entry, record, /*as_holder=*/true);
 }
 
 absl::Status RbdPool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(RequireHeldHere(entry).status());
   return RecordFormatted(*ceph, entry);
 }
 
 // For a record that lacks only the last step, which the image knows of. ABORTED then, since the
 // caller took the volume for one that is to be formatted.
-absl::Status RbdPool::CompleteFormatting(const CephPool& ceph, JournalEntry& entry) {
+absl::Status RbdPool::CompleteFormatting(const CephPool& ceph, RecordEntry& entry) {
   ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(ceph, entry.record.image_id));
   if (!mark || *mark != MarkOf(entry.record.volume)) return absl::OkStatus();
   RETURN_IF_ERROR(RecordFormatted(ceph, entry));
@@ -162,16 +162,16 @@ absl::Status RbdPool::CompleteFormatting(const CephPool& ceph, JournalEntry& ent
 
 // First at the image itself, so that a record of before will not be believed. A kill in between
 // leaves an image that says what the record began, which CompleteFormatting finds.
-absl::Status RbdPool::RecordFormatted(const CephPool& ceph, JournalEntry& entry) {
+absl::Status RbdPool::RecordFormatted(const CephPool& ceph, RecordEntry& entry) {
   pool::VolumeRecord record = entry.record;
   RETURN_IF_ERROR(pool::LeaveFormatting(record));
   RETURN_IF_ERROR(SetFormatMark(ceph, record.image_id, MarkOf(record.volume)));
-  return Journal::Replace(ceph, entry, record, /*as_holder=*/true);
+  return RecordTable::Replace(ceph, entry, record, /*as_holder=*/true);
 }
 
 absl::StatusOr<std::string> RbdPool::FormattedUuid(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
   ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
   return mark ? mark->substr(mark->find(' ') + 1) : "";
 }
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> RbdPool::FormattedUuid(const VolumeId& id) {
 // Through the device, whose client is the one that a takeover fences.
 absl::Status RbdPool::BlankAgain(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(pool::RequireBlankable(entry.record));
   ASSIGN_OR_RETURN(const os::RbdDevice device, RequireHeldHere(entry));
   ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));

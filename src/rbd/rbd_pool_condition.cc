@@ -50,7 +50,7 @@ void Spread(Semaphore& permits, std::size_t count,
 }
 
 // Who has the image open, or should have it open, and is not what the record says.
-absl::Status RequireKnownClients(const ImageFacts& facts, const JournalEntry& entry) {
+absl::Status RequireKnownClients(const ImageFacts& facts, const RecordEntry& entry) {
   const std::string& image = entry.record.image_name;
   std::vector<std::string> strangers = facts.watchers;
   std::size_t announced = 0;  // nodes that map it now: their clients are not recorded yet

@@ -25,7 +25,7 @@ bool IsUncertain(const absl::Status& status) {
 }
 
 // Another process was faster; the repetition finds what it makes.
-absl::StatusOr<JournalEntry> OrTaken(absl::StatusOr<JournalEntry> begun) {
+absl::StatusOr<RecordEntry> OrTaken(absl::StatusOr<RecordEntry> begun) {
   if (!absl::IsAlreadyExists(begun.status())) return begun;
   return WithCode(begun.status(), absl::StatusCode::kAborted);
 }
@@ -52,7 +52,7 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   if (absl::IsUnavailable(begun.status())) return begun.status();
   // What is there counts more than why nothing new can be made: a repeated call finds its volume
   // in a full pool, too.
-  auto entry = Journal::Read(*ceph, uuid);
+  auto entry = RecordTable::Read(*ceph, uuid);
   if (absl::IsNotFound(entry.status())) return OrTaken(std::move(begun)).status();
   RETURN_IF_ERROR(entry.status());
   const Volume& present = entry->record.volume;
@@ -74,17 +74,17 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
 
 // ALREADY_EXISTS if there is a record. That is the question whether there is one, too: to ask
 // first would cost every creation a round trip.
-absl::StatusOr<JournalEntry> RbdPool::BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
-                                                    const std::string& uuid) {
+absl::StatusOr<RecordEntry> RbdPool::BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
+                                                   const std::string& uuid) {
   ASSIGN_OR_RETURN(const Bytes capacity,
                    ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
   RETURN_IF_ERROR(RequireRoom(ceph, capacity));
   pool::VolumeRecord record = pool::NewRecord(spec, uuid, capacity, kSectorSize);
   record.image_name = NewImageName(uuid);
-  return Journal::Insert(ceph, record);
+  return RecordTable::Insert(ceph, record);
 }
 
-absl::StatusOr<Volume> RbdPool::FillNewVolume(const CephPool& ceph, JournalEntry& entry) {
+absl::StatusOr<Volume> RbdPool::FillNewVolume(const CephPool& ceph, RecordEntry& entry) {
   auto filled = TryToFill(ceph, entry);
   const absl::Status& status = filled.status();
   if (status.ok() || absl::IsUnavailable(status)) return filled;
@@ -94,7 +94,7 @@ absl::StatusOr<Volume> RbdPool::FillNewVolume(const CephPool& ceph, JournalEntry
   return filled;
 }
 
-absl::StatusOr<Volume> RbdPool::TryToFill(const CephPool& ceph, JournalEntry& entry) {
+absl::StatusOr<Volume> RbdPool::TryToFill(const CephPool& ceph, RecordEntry& entry) {
   const absl::Status made = MakeOwnImage(ceph, entry);
   if (!made.ok()) {
     if (IsUncertain(made)) return made;
@@ -110,15 +110,15 @@ absl::StatusOr<Volume> RbdPool::TryToFill(const CephPool& ceph, JournalEntry& en
   pool::VolumeRecord record = entry.record;
   record.image_id = *id;
   record.volume.state = VolumeState::kReady;
-  RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
+  RETURN_IF_ERROR(RecordTable::Replace(ceph, entry, record, /*as_holder=*/false));
   return WithPool(entry.record.volume);
 }
 
 // Another process may have given the volume up while this one made its image. A record that does
 // not name the image will never do so again.
-void RbdPool::RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry) {
+void RbdPool::RemoveUnnamed(const CephPool& ceph, const RecordEntry& entry) {
   const std::string& name = entry.record.image_name;
-  const auto now = Journal::Read(ceph, entry.record.volume.id.uuid);
+  const auto now = RecordTable::Read(ceph, entry.record.volume.id.uuid);
   const bool unnamed = now.ok() ? now->record.image_name != name : absl::IsNotFound(now.status());
   if (!unnamed) return;
   const absl::Status removed = RemoveImageOf(ceph, entry.record);
@@ -130,7 +130,7 @@ void RbdPool::RemoveUnnamed(const CephPool& ceph, const JournalEntry& entry) {
 // the middle cannot be told from one that another process is just making. So an image that is there
 // already is given up, under its name, before it is removed: whoever is making it finds the record
 // changed.
-absl::Status RbdPool::MakeOwnImage(const CephPool& ceph, JournalEntry& entry) {
+absl::Status RbdPool::MakeOwnImage(const CephPool& ceph, RecordEntry& entry) {
   const Bytes size = entry.record.volume.capacity_bytes;
   const pool::VolumeRecord given_up = entry.record;
   const absl::Status made = MakeImage(ceph, given_up.image_name, size, access_.data_pool);
@@ -138,7 +138,7 @@ absl::Status RbdPool::MakeOwnImage(const CephPool& ceph, JournalEntry& entry) {
   RETURN_IF_ERROR(RequireRemovable(ceph, given_up));
   pool::VolumeRecord record = given_up;
   record.image_name = NewImageName(record.volume.id.uuid);
-  RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
+  RETURN_IF_ERROR(RecordTable::Replace(ceph, entry, record, /*as_holder=*/false));
   RETURN_IF_ERROR(RemoveImageOf(ceph, given_up));
   return MakeImage(ceph, record.image_name, size, access_.data_pool);
 }

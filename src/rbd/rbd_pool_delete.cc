@@ -46,16 +46,16 @@ absl::Status RbdPool::Delete(const VolumeId& id) {
   return FinishDeletion(*ceph, *entry);
 }
 
-absl::Status RbdPool::Entomb(const CephPool& ceph, JournalEntry& entry) {
+absl::Status RbdPool::Entomb(const CephPool& ceph, RecordEntry& entry) {
   if (entry.record.volume.state == VolumeState::kDeleting) return absl::OkStatus();
   RETURN_IF_ERROR(RequireRemovable(ceph, entry.record));
   pool::VolumeRecord tombstone = entry.record;
   tombstone.volume.state = VolumeState::kDeleting;
   // With the holder: a node that has announced itself meanwhile is about to map the image.
-  return Journal::Replace(ceph, entry, tombstone, /*as_holder=*/true);
+  return RecordTable::Replace(ceph, entry, tombstone, /*as_holder=*/true);
 }
 
-absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalEntry& entry) {
+absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   if (device) RETURN_IF_ERROR(os::RequireUnused(device->block));
@@ -78,7 +78,7 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const JournalE
 }
 
 // For a tombstone.
-absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const JournalEntry& entry) {
+absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   // The deletion has begun, so the answer must be one that makes the caller repeat it.
@@ -89,7 +89,7 @@ absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const JournalEntry& e
     if (!held_here && !holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
   }
   RETURN_IF_ERROR(RemoveImageOf(ceph, entry.record));
-  return Journal::Remove(ceph, entry);
+  return RecordTable::Remove(ceph, entry);
 }
 
 absl::Status RbdPool::RemoveImageOf(const CephPool& ceph, const pool::VolumeRecord& record) {

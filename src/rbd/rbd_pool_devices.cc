@@ -93,7 +93,7 @@ absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
 
 // That this node's device, which may write, is the one that the journal says has the volume: a node
 // that was fenced while it formatted must not decide anything.
-absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const JournalEntry& entry) {
+absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   const Holder writer{.node = common_->node_id,

@@ -10,7 +10,7 @@ namespace holdfast::rbd {
 absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
   ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakeImagePermit());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
+  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
   const Bytes present = entry.record.volume.capacity_bytes;
   if (limit != 0 && present > limit) {
@@ -22,7 +22,7 @@ absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes l
     RETURN_IF_ERROR(RequireRoom(*ceph, target - present));
     pool::VolumeRecord growing = entry.record;
     growing.grow_to_bytes = target;
-    RETURN_IF_ERROR(Journal::Replace(*ceph, entry, growing, /*as_holder=*/false));
+    RETURN_IF_ERROR(RecordTable::Replace(*ceph, entry, growing, /*as_holder=*/false));
     RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
   }
   // Repeated too, in case an earlier call stopped before the device was told.
@@ -32,7 +32,7 @@ absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes l
 }
 
 // Ends a growth that has begun, one way or the other.
-absl::Status RbdPool::FinishGrowth(const CephPool& ceph, JournalEntry& entry) {
+absl::Status RbdPool::FinishGrowth(const CephPool& ceph, RecordEntry& entry) {
   const std::string& name = entry.record.image_name;
   pool::VolumeRecord record = entry.record;
   const absl::Status grown = GrowImage(ceph, name, record.grow_to_bytes);
@@ -41,13 +41,13 @@ absl::Status RbdPool::FinishGrowth(const CephPool& ceph, JournalEntry& entry) {
     ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, name));
     if (!facts || facts->size != record.volume.capacity_bytes) return grown;
     record.grow_to_bytes = 0;
-    RETURN_IF_ERROR(Journal::Replace(ceph, entry, record, /*as_holder=*/false));
+    RETURN_IF_ERROR(RecordTable::Replace(ceph, entry, record, /*as_holder=*/false));
     return grown;
   }
   RETURN_IF_ERROR(grown);
   record.volume.capacity_bytes = record.grow_to_bytes;
   record.grow_to_bytes = 0;
-  return Journal::Replace(ceph, entry, record, /*as_holder=*/false);
+  return RecordTable::Replace(ceph, entry, record, /*as_holder=*/false);
 }
 
 }  // namespace holdfast::rbd

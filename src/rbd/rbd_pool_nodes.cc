@@ -89,7 +89,7 @@ absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder) {
 
 // The nodes that stay when `wanted` joins, once nobody else has the image: those with whom it can
 // share. Others are an error as long as they live, and are fenced when they are gone.
-absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& entry,
+absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& entry,
                                            const VolumeId& id, const Holder& wanted) {
   const auto deadline = std::chrono::steady_clock::now() + WithinCallDeadline(kOpenerPatience);
   while (true) {
@@ -136,13 +136,13 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, JournalEntry& e
 }
 
 // Says in the journal that this node is about to map the image. Nothing is mapped yet.
-absl::Status RbdPool::Announce(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                const Holder& wanted) {
   for (int attempt = 1;; ++attempt) {
     ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, entry, id, wanted));
     if (entry.nodes.Find(common_->node_id) == nullptr)
       RETURN_IF_ERROR(common_->stages.ForgetUndo(id));
-    const absl::Status announced = Journal::SetNodes(ceph, entry, staying.With(wanted));
+    const absl::Status announced = RecordTable::SetNodes(ceph, entry, staying.With(wanted));
     if (!absl::IsAborted(announced) || attempt == kAttempts) return announced;
     ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
   }
@@ -150,7 +150,7 @@ absl::Status RbdPool::Announce(const CephPool& ceph, JournalEntry& entry, const 
 
 // Adds the address of the mapped device's client to what was announced. ABORTED if another node has
 // removed that meanwhile.
-absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const VolumeId& id,
+absl::Status RbdPool::Claim(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                             const Holder& announced, const std::string& client_address) {
   Holder claim = announced;
   claim.client_address = client_address;
@@ -159,7 +159,7 @@ absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const Vol
     if (own == nullptr || *own != announced) {
       return Aborted("another node was faster with volume {}; try again", id.ToString());
     }
-    const absl::Status claimed = Journal::SetNodes(ceph, entry, entry.nodes.With(claim));
+    const absl::Status claimed = RecordTable::SetNodes(ceph, entry, entry.nodes.With(claim));
     if (!absl::IsAborted(claimed) || attempt == kAttempts) return claimed;
     ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
   }
@@ -168,7 +168,7 @@ absl::Status RbdPool::Claim(const CephPool& ceph, JournalEntry& entry, const Vol
 // Before a claim of this node's name and another boot is given back: that its client is gone. Then
 // it is fenced, because it may be another machine's that is only cut off. UNAVAILABLE while it has
 // a watch: that which a reboot has left ends by itself.
-absl::Status RbdPool::EndClient(const CephPool& ceph, const JournalEntry& entry,
+absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
                                 const Holder& holder) const {
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
   const std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
@@ -192,7 +192,7 @@ absl::Status RbdPool::Release(const VolumeId& id) {
     if (own == nullptr) return absl::OkStatus();
     if (!IsOwn(*own)) RETURN_IF_ERROR(EndClient(*ceph, *entry, *own));
     const absl::Status released =
-        Journal::SetNodes(*ceph, *entry, entry->nodes.Without(common_->node_id));
+        RecordTable::SetNodes(*ceph, *entry, entry->nodes.Without(common_->node_id));
     if (!absl::IsAborted(released) || attempt == kAttempts) return released;
   }
 }

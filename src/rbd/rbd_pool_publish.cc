@@ -18,7 +18,7 @@ absl::Status RbdPool::PublishTo(const VolumeId& id, const std::string& node, Acc
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   const PublishedNode wanted{.node = node, .access_mode = mode};
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(JournalEntry entry, ReadUsable(*ceph, id));
+    ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
     for (const PublishedNode& present : entry.nodes.published) {
       if (present == wanted) return absl::OkStatus();
       if (present.node == node) {
@@ -31,7 +31,7 @@ absl::Status RbdPool::PublishTo(const VolumeId& id, const std::string& node, Acc
     }
     VolumeNodes nodes = entry.nodes;
     nodes.published.push_back(wanted);
-    const absl::Status published = Journal::SetNodes(*ceph, entry, nodes);
+    const absl::Status published = RecordTable::SetNodes(*ceph, entry, nodes);
     if (!absl::IsAborted(published) || attempt == kAttempts) return published;
   }
 }
@@ -54,19 +54,19 @@ absl::Status RbdPool::UnpublishFrom(const VolumeId& id, const std::string& node)
 }
 
 // First the permission, so that the node cannot come back meanwhile; then what it has.
-absl::Status RbdPool::Withdraw(const CephPool& ceph, JournalEntry& entry, const std::string& node) {
+absl::Status RbdPool::Withdraw(const CephPool& ceph, RecordEntry& entry, const std::string& node) {
   VolumeNodes nodes = entry.nodes;
   const auto concerned = [&](const auto& one) { return node.empty() || one.node == node; };
   const bool was_published = std::erase_if(nodes.published, concerned) > 0;
-  if (was_published) RETURN_IF_ERROR(Journal::SetNodes(ceph, entry, nodes));
+  if (was_published) RETURN_IF_ERROR(RecordTable::SetNodes(ceph, entry, nodes));
   for (const Holder& holder : entry.nodes.holders) {
     if (concerned(holder)) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
   }
   const bool was_held = std::erase_if(nodes.holders, concerned) > 0;
-  return was_held ? Journal::SetNodes(ceph, entry, nodes) : absl::OkStatus();
+  return was_held ? RecordTable::SetNodes(ceph, entry, nodes) : absl::OkStatus();
 }
 
-absl::Status RbdPool::RequirePublished(const JournalEntry& entry, const Holder& wanted) const {
+absl::Status RbdPool::RequirePublished(const RecordEntry& entry, const Holder& wanted) const {
   if (!common_->attach) return absl::OkStatus();
   const std::string& uuid = entry.record.volume.id.uuid;
   const PublishedNode* const published = entry.nodes.FindPublished(common_->node_id);

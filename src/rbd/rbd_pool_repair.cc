@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   // Images first: each was recorded before it was made, so one without a record now is an orphan,
   // or was deleted meanwhile.
   ASSIGN_OR_RETURN(const std::vector<std::string> images, ListImages(*ceph));
-  ASSIGN_OR_RETURN(const Journal::Page page, Journal::List(*ceph, "", 0));
+  ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, "", 0));
   std::set<std::string> named;
   std::set<std::string> unreadable(page.damaged.begin(), page.damaged.end());
   for (const pool::VolumeRecord& record : page.records) {
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
 absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(std::vector<std::string> images, ListImages(*ceph));
-  auto entry = Journal::Read(*ceph, id.uuid);
+  auto entry = RecordTable::Read(*ceph, id.uuid);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
   std::erase_if(images, [&](const std::string& image) {
     return UuidOfImage(image) != id.uuid || (entry.ok() && entry->record.image_name == image);
@@ -77,7 +77,7 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
   return repaired;
 }
 
-absl::StatusOr<bool> RbdPool::RepairRecord(const CephPool& ceph, JournalEntry& entry) {
+absl::StatusOr<bool> RbdPool::RepairRecord(const CephPool& ceph, RecordEntry& entry) {
   const auto kind = KindOf(entry.record);
   if (!kind) return false;
   if (*kind == LeftoverKind::kUnfinishedGrowth) {

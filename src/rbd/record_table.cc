@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rbd/journal.h"
+#include "rbd/record_table.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -43,10 +43,10 @@ absl::StatusOr<pool::VolumeRecord> DecodeOf(const std::string& uuid, const std::
 
 }  // namespace
 
-absl::StatusOr<JournalEntry> Journal::Read(const CephPool& pool, const std::string& uuid) {
+absl::StatusOr<RecordEntry> RecordTable::Read(const CephPool& pool, const std::string& uuid) {
   ASSIGN_OR_RETURN(auto found, ReadOmap(pool, ObjectOf(uuid.front()), {uuid, NodesKey(uuid)}));
   if (!found.contains(uuid)) return NotFound("there is no volume {}", uuid);
-  JournalEntry entry{
+  RecordEntry entry{
       .record = {}, .nodes = {}, .record_text = found[uuid], .nodes_text = found[NodesKey(uuid)]};
   ASSIGN_OR_RETURN(entry.record, DecodeOf(uuid, entry.record_text));
   auto nodes = DecodeNodes(entry.nodes_text);
@@ -55,10 +55,10 @@ absl::StatusOr<JournalEntry> Journal::Read(const CephPool& pool, const std::stri
   return entry;
 }
 
-absl::StatusOr<JournalEntry> Journal::Insert(const CephPool& pool,
-                                             const pool::VolumeRecord& record) {
+absl::StatusOr<RecordEntry> RecordTable::Insert(const CephPool& pool,
+                                                const pool::VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
-  JournalEntry entry{
+  RecordEntry entry{
       .record = record, .nodes = {}, .record_text = pool::EncodeRecord(record), .nodes_text = ""};
   const CallResult result =
       ChangeOmap(pool, ObjectOf(uuid.front()),
@@ -69,8 +69,8 @@ absl::StatusOr<JournalEntry> Journal::Insert(const CephPool& pool,
   return entry;
 }
 
-absl::Status Journal::Replace(const CephPool& pool, JournalEntry& entry,
-                              const pool::VolumeRecord& record, bool as_holder) {
+absl::Status RecordTable::Replace(const CephPool& pool, RecordEntry& entry,
+                                  const pool::VolumeRecord& record, bool as_holder) {
   const std::string& uuid = entry.record.volume.id.uuid;
   const std::string text = pool::EncodeRecord(record);
   OmapChange change{
@@ -82,7 +82,7 @@ absl::Status Journal::Replace(const CephPool& pool, JournalEntry& entry,
   return absl::OkStatus();
 }
 
-absl::Status Journal::Remove(const CephPool& pool, const JournalEntry& entry) {
+absl::Status RecordTable::Remove(const CephPool& pool, const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   const absl::Status removed = Change(
       pool, uuid,
@@ -92,8 +92,8 @@ absl::Status Journal::Remove(const CephPool& pool, const JournalEntry& entry) {
   return absl::IsNotFound(Read(pool, uuid).status()) ? absl::OkStatus() : removed;
 }
 
-absl::Status Journal::SetNodes(const CephPool& pool, JournalEntry& entry,
-                               const VolumeNodes& nodes) {
+absl::Status RecordTable::SetNodes(const CephPool& pool, RecordEntry& entry,
+                                   const VolumeNodes& nodes) {
   const std::string& uuid = entry.record.volume.id.uuid;
   const std::string text = EncodeNodes(nodes);
   OmapChange change{.guards = {{uuid, entry.record_text}, {NodesKey(uuid), entry.nodes_text}},
@@ -110,8 +110,9 @@ absl::Status Journal::SetNodes(const CephPool& pool, JournalEntry& entry,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Journal::Page> Journal::List(const CephPool& pool, const std::string& after_uuid,
-                                            std::size_t limit) {
+absl::StatusOr<RecordTable::Page> RecordTable::List(const CephPool& pool,
+                                                    const std::string& after_uuid,
+                                                    std::size_t limit) {
   Page listed;
   std::vector<pool::VolumeRecord>& records = listed.records;
   for (const char* digit = kDigits; *digit != '\0'; ++digit) {

@@ -17,7 +17,7 @@
 
 namespace holdfast::rbd {
 
-struct JournalEntry {
+struct RecordEntry {
   pool::VolumeRecord record;
   VolumeNodes nodes;
   // As stored, to be compared with what is stored when it is to be changed.
@@ -26,28 +26,28 @@ struct JournalEntry {
 };
 
 // Thread-safe. Common errors: those of Cluster::Try; INTERNAL for a damaged record.
-class Journal final {
+class RecordTable final {
  public:
   // NOT_FOUND if there is no record of `uuid`.
-  [[nodiscard]] static absl::StatusOr<JournalEntry> Read(const CephPool& pool,
-                                                         const std::string& uuid);
+  [[nodiscard]] static absl::StatusOr<RecordEntry> Read(const CephPool& pool,
+                                                        const std::string& uuid);
 
   // Makes the record of a new volume and returns the entry. ALREADY_EXISTS if there is one.
-  [[nodiscard]] static absl::StatusOr<JournalEntry> Insert(const CephPool& pool,
-                                                           const pool::VolumeRecord& record);
+  [[nodiscard]] static absl::StatusOr<RecordEntry> Insert(const CephPool& pool,
+                                                          const pool::VolumeRecord& record);
 
   // Replaces the record of `entry`, and updates `entry`. ABORTED if the stored record is not the
   // entry's any more. With `as_holder`, also if the stored nodes are not: a node that has been
   // fenced must not go on deciding about the volume.
-  [[nodiscard]] static absl::Status Replace(const CephPool& pool, JournalEntry& entry,
+  [[nodiscard]] static absl::Status Replace(const CephPool& pool, RecordEntry& entry,
                                             const pool::VolumeRecord& record, bool as_holder);
 
   // Removes record and nodes. ABORTED as above; OK if there is none.
-  [[nodiscard]] static absl::Status Remove(const CephPool& pool, const JournalEntry& entry);
+  [[nodiscard]] static absl::Status Remove(const CephPool& pool, const RecordEntry& entry);
 
   // Puts `nodes` in the place of the entry's and updates `entry`. ABORTED if the stored ones, or
   // the stored record, are not the entry's any more.
-  [[nodiscard]] static absl::Status SetNodes(const CephPool& pool, JournalEntry& entry,
+  [[nodiscard]] static absl::Status SetNodes(const CephPool& pool, RecordEntry& entry,
                                              const VolumeNodes& nodes);
 
   struct Page {
