@@ -32,12 +32,12 @@ std::string PoolId(const std::string& node) {
 Volumes::Volumes(std::string node, int count) : node_(std::move(node)), pool_id_(PoolId(node_)) {
   for (int number = 0; number < count; ++number) {
     const std::string name = VolumeName(node_, number);
-    volumes_.emplace(IdOf(name), Volume{name, kVolumeBytes});
+    volumes_.emplace(IdForName(name), Volume{name, kVolumeBytes});
     used_ += kVolumeBytes;
   }
 }
 
-std::string Volumes::IdOf(const std::string& name) const {
+std::string Volumes::IdForName(const std::string& name) const {
   return holdfast::VolumeId{kPool, node_, holdfast::UuidOfName(pool_id_, name).value()}.ToString();
 }
 
@@ -129,7 +129,7 @@ void Volumes::Fill(const std::string& id, const Volume& volume, csi::v1::Volume&
 int Volumes::Create(const csi::v1::CreateVolumeRequest& request,
                     csi::v1::CreateVolumeResponse& response) {
   const std::int64_t bytes = std::max(kSmallestVolume, request.capacity_range().required_bytes());
-  const std::string id = IdOf(request.name());
+  const std::string id = IdForName(request.name());
   const auto [volume, is_new] = volumes_.emplace(id, Volume{request.name(), bytes});
   if (is_new) used_ += bytes;
   Fill(id, volume->second, *response.mutable_volume());

@@ -30,7 +30,7 @@ class Volumes final {
     std::int64_t bytes = 0;
   };
 
-  std::string IdOf(const std::string& name) const;
+  std::string IdForName(const std::string& name) const;
   void Fill(const std::string& id, const Volume& volume, csi::v1::Volume& described) const;
   // With mutex_ held, like the rest; each returns a gRPC status code.
   holdfast::link::v1::Pools MeasureLocked() const;

@@ -49,8 +49,8 @@ struct Capacities {
 
 absl::StatusOr<Capacities> Measure(pool::Pool& pool) {
   Capacities measured;
-  ASSIGN_OR_RETURN(measured.thick, pool.Measure(Provisioning::kThick));
-  ASSIGN_OR_RETURN(measured.thin, pool.Measure(Provisioning::kThin));
+  ASSIGN_OR_RETURN(measured.thick, pool.GetCapacity(Provisioning::kThick));
+  ASSIGN_OR_RETURN(measured.thin, pool.GetCapacity(Provisioning::kThin));
   return measured;
 }
 

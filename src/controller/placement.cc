@@ -50,8 +50,8 @@ const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& na
   return pool != nullptr && pool->problem().empty() ? pool : nullptr;
 }
 
-absl::StatusOr<VolumeId> IdOf(const link::NodeView& node, const link::v1::Pool& pool,
-                              const std::string& name) {
+absl::StatusOr<VolumeId> IdForName(const link::NodeView& node, const link::v1::Pool& pool,
+                                   const std::string& name) {
   ASSIGN_OR_RETURN(std::string uuid, UuidOfName(pool.id(), name));
   return VolumeId{.pool = pool.name(), .node = node.name, .uuid = std::move(uuid)};
 }

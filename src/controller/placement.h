@@ -18,8 +18,9 @@ namespace holdfast::controller {
 [[nodiscard]] const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name);
 // The id that a volume of this CO name has or would have in the node's pool (ADR 0008). INTERNAL if
 // the pool's id is not a UUID.
-[[nodiscard]] absl::StatusOr<VolumeId> IdOf(const link::NodeView& node, const link::v1::Pool& pool,
-                                            const std::string& name);
+[[nodiscard]] absl::StatusOr<VolumeId> IdForName(const link::NodeView& node,
+                                                 const link::v1::Pool& pool,
+                                                 const std::string& name);
 [[nodiscard]] const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning);
 
 // The node that a topology names; empty if it names none of this driver's.

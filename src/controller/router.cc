@@ -116,8 +116,8 @@ absl::Status Router::Get(const csi::v1::ControllerGetVolumeRequest& request,
   return TakeDescription(result, *VolumeId::Parse(request.volume_id()), env_.driver_name, response);
 }
 
-absl::Status Router::Measure(const csi::v1::GetCapacityRequest& request,
-                             csi::v1::GetCapacityResponse& response) {
+absl::Status Router::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
+                                    csi::v1::GetCapacityResponse& response) {
   ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
   const std::string only = NodeOf(request.accessible_topology(), env_.driver_name);
   if (request.has_accessible_topology() && only.empty()) return absl::OkStatus();
@@ -170,7 +170,7 @@ grpc::Status Router::GetCapacity(grpc::ServerContext* context,
                                  csi::v1::GetCapacityResponse* response) {
   if (NamesOwnPool(request->parameters())) return env_.own.GetCapacity(context, request, response);
   return env_.calls.Run(context, {"GetCapacity", "", LogLevel::kDebug},
-                        [&] { return Measure(*request, *response); });
+                        [&] { return AnswerCapacity(*request, *response); });
 }
 
 grpc::Status Router::ControllerGetCapabilities(

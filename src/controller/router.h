@@ -95,8 +95,8 @@ class Router final : public csi::v1::Controller::Service {
                     csi::v1::ListVolumesResponse& response);
   bool AddNode(const std::vector<VolumeId>& ids, const std::string& after, bool ask,
                link::Deadline deadline, csi::v1::ListVolumesResponse& response);
-  absl::Status Measure(const csi::v1::GetCapacityRequest& request,
-                       csi::v1::GetCapacityResponse& response);
+  absl::Status AnswerCapacity(const csi::v1::GetCapacityRequest& request,
+                              csi::v1::GetCapacityResponse& response);
   const Environment env_;
   NodeCalls nodes_;
   VolumeCreation creation_;

@@ -54,7 +54,7 @@ absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
                              csi::v1::CreateVolumeResponse& response) {
   ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools));
   RETURN_IF_ERROR(RequirePlace(request, create));
-  const VolumeId id = create.pool->IdOf(create.spec.name);
+  const VolumeId id = create.pool->IdForName(create.spec.name);
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(id.ToString(), "CreateVolume"));
   ASSIGN_OR_RETURN(const Volume volume, create.pool->Create(create.spec));
   *response.mutable_volume() = Describe(volume, create.pool->info());
@@ -134,8 +134,8 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
-                              csi::v1::GetCapacityResponse& response) {
+absl::Status Service::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
+                                     csi::v1::GetCapacityResponse& response) {
   ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
   ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
   const bool on_one_node = !pool->info().node.empty();
@@ -144,7 +144,8 @@ absl::Status Service::Measure(const csi::v1::GetCapacityRequest& request,
                         rpc::ReachOf(pool->info(), env_.driver_name))) {
     return absl::OkStatus();  // no capacity there
   }
-  ASSIGN_OR_RETURN(const PoolCapacity capacity, pool->Measure(question.parameters.provisioning));
+  ASSIGN_OR_RETURN(const PoolCapacity capacity,
+                   pool->GetCapacity(question.parameters.provisioning));
   response.set_available_capacity(capacity.available_bytes);
   response.mutable_maximum_volume_size()->set_value(capacity.maximum_volume_bytes);
   response.mutable_minimum_volume_size()->set_value(std::max(
@@ -284,7 +285,7 @@ grpc::Status Service::GetCapacity(grpc::ServerContext* context,
                                   csi::v1::GetCapacityResponse* response) {
   return env_.calls.Run(context,
                         {"GetCapacity", "", LogLevel::kDebug, KeyOf(request->parameters())},
-                        [&] { return Measure(*request, *response); });
+                        [&] { return AnswerCapacity(*request, *response); });
 }
 
 grpc::Status Service::ControllerGetCapabilities(

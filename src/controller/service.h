@@ -78,8 +78,8 @@ class Service final : public csi::v1::Controller::Service {
   absl::Status Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request);
   absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
                         csi::v1::ValidateVolumeCapabilitiesResponse& response);
-  absl::Status Measure(const csi::v1::GetCapacityRequest& request,
-                       csi::v1::GetCapacityResponse& response);
+  absl::Status AnswerCapacity(const csi::v1::GetCapacityRequest& request,
+                              csi::v1::GetCapacityResponse& response);
   absl::Status Expand(const csi::v1::ControllerExpandVolumeRequest& request,
                       csi::v1::ControllerExpandVolumeResponse& response);
   absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request,

@@ -21,7 +21,7 @@ absl::Status Service::RequirePlace(const csi::v1::CreateVolumeRequest& request,
   const absl::Status place = CheckTopology(request.accessibility_requirements(), info);
   const absl::Status unused = place.ok() ? RequireUnused(request.name(), info.name) : place;
   if (unused.ok()) return unused;
-  const bool is_here = create.pool->Get(create.pool->IdOf(request.name())).ok();
+  const bool is_here = create.pool->Get(create.pool->IdForName(request.name())).ok();
   if (place.ok()) return is_here ? absl::OkStatus() : unused;
   if (!is_here) return place;
   return AlreadyExists("a volume named '{}' exists in pool '{}', and {}", request.name(), info.name,
@@ -32,7 +32,7 @@ absl::Status Service::RequireUnused(const std::string& name, const std::string& 
   for (pool::Pool* const pool : env_.pools.all()) {
     if (pool->info().name == but) continue;
     const absl::Status found = env_.pools.questions().Put(
-        *pool, [name](pool::Pool& other) { return other.Get(other.IdOf(name)).status(); },
+        *pool, [name](pool::Pool& other) { return other.Get(other.IdForName(name)).status(); },
         kPatience);
     if (found.ok()) {
       return AlreadyExists("a volume named '{}' exists in pool '{}'", name, pool->info().name);

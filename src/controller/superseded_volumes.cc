@@ -44,7 +44,7 @@ absl::Status SupersededVolumes::Delete(const link::VolumeNames::Superseded& volu
   if (pool == nullptr) {
     return Unavailable("node '{}' has no pool '{}' now", volume.node, volume.pool);
   }
-  ASSIGN_OR_RETURN(const VolumeId id, IdOf(nodes.front(), *pool, volume.name));
+  ASSIGN_OR_RETURN(const VolumeId id, IdForName(nodes.front(), *pool, volume.name));
   link::v1::Command command;
   command.mutable_delete_volume()->set_volume_id(id.ToString());
   const auto result = nodes_.Ask(volume.node, std::move(command), deadline);

@@ -272,7 +272,7 @@ absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& 
   if (pool == nullptr) {
     return Refuse(node.name, fmt::format("it has no pool '{}'", task.wanted.pool));
   }
-  ASSIGN_OR_RETURN(const VolumeId id, IdOf(node, *pool, task.wanted.name));
+  ASSIGN_OR_RETURN(const VolumeId id, IdForName(node, *pool, task.wanted.name));
   ASSIGN_OR_RETURN(
       *task.response.mutable_volume(),
       TakeVolume(result.create_volume().volume(), id,

@@ -211,9 +211,9 @@ absl::StatusOr<bool> AwaitedPool::Repair(const VolumeId& id) {
   return pool->Repair(id);
 }
 
-VolumeId AwaitedPool::IdOf(const std::string& name) const {
+VolumeId AwaitedPool::IdForName(const std::string& name) const {
   const Pool* const pool = keeper_->opened.load(std::memory_order_acquire);
-  if (pool != nullptr) return pool->IdOf(name);
+  if (pool != nullptr) return pool->IdForName(name);
   const PoolInfo& known = keeper_->known;
   return {known.name, known.node, *UuidOfName(known.id.empty() ? kNoPool : known.id, name)};
 }
@@ -244,14 +244,14 @@ absl::StatusOr<Volume> AwaitedPool::Grow(const VolumeId& id, Bytes required, Byt
   return pool->Grow(id, required, limit);
 }
 
-absl::StatusOr<PoolCapacity> AwaitedPool::Measure(Provisioning provisioning) {
+absl::StatusOr<PoolCapacity> AwaitedPool::GetCapacity(Provisioning provisioning) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->Measure(provisioning);
+  return pool->GetCapacity(provisioning);
 }
 
-absl::StatusOr<PoolUsage> AwaitedPool::Usage() {
+absl::StatusOr<PoolUsage> AwaitedPool::GetUsage() {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->Usage();
+  return pool->GetUsage();
 }
 
 VolumeCondition AwaitedPool::Condition(const Volume& volume) {

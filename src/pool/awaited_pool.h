@@ -56,7 +56,7 @@ class AwaitedPool final : public Pool {
 
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
-  [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
+  [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
@@ -64,8 +64,8 @@ class AwaitedPool final : public Pool {
                                                          std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
-  [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
-  [[nodiscard]] absl::StatusOr<PoolUsage> Usage() override;
+  [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
+  [[nodiscard]] absl::StatusOr<PoolUsage> GetUsage() override;
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
                                        AccessMode mode) override;

@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
 
 absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
 
-VolumeId FilePool::IdOf(const std::string& name) const {
+VolumeId FilePool::IdForName(const std::string& name) const {
   // pool_id() was checked to be a UUID when the marker was read.
   return VolumeId{info_.name, info_.node, *UuidOfName(directory_.pool_id(), name)};
 }
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<Volume>> FilePool::List(const std::string& after_uuid
   return volumes;
 }
 
-absl::StatusOr<PoolCapacity> FilePool::Measure(Provisioning provisioning) {
+absl::StatusOr<PoolCapacity> FilePool::GetCapacity(Provisioning provisioning) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const Room room, CountedRoom(pool));
   const Bytes largest = ledger_.LargestPromise(provisioning, room);
@@ -136,7 +136,7 @@ absl::StatusOr<Room> FilePool::CountedRoom(const VerifiedPool& pool) {
   return room;
 }
 
-absl::StatusOr<PoolUsage> FilePool::Usage() {
+absl::StatusOr<PoolUsage> FilePool::GetUsage() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   const Room room = RoomOf(space);

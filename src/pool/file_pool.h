@@ -33,7 +33,7 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
   [[nodiscard]] absl::Status CheckReady() override;
-  [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
+  [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
@@ -41,8 +41,8 @@ class FilePool final : public Pool {
                                                          std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
-  [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
-  [[nodiscard]] absl::StatusOr<PoolUsage> Usage() override;
+  [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
+  [[nodiscard]] absl::StatusOr<PoolUsage> GetUsage() override;
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
   // Nothing is recorded: the volume is on its node and on no other.
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,

@@ -14,7 +14,7 @@ namespace holdfast::pool {
 
 absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  const std::string uuid = IdOf(spec.name).uuid;
+  const std::string uuid = IdForName(spec.name).uuid;
   const auto existing = records_.Read(pool.volumes, uuid);
   if (existing.ok()) {
     const VolumeState state = existing->volume.state;

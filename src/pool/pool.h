@@ -77,7 +77,7 @@ class Pool {
   [[nodiscard]] virtual absl::Status CheckReady() = 0;
 
   // The id that a volume of this CO name has or would have.
-  [[nodiscard]] virtual VolumeId IdOf(const std::string& name) const = 0;
+  [[nodiscard]] virtual VolumeId IdForName(const std::string& name) const = 0;
 
   // Makes the volume, or returns the one of that name. ALREADY_EXISTS: one with other properties;
   // RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be. UNAVAILABLE: failed
@@ -103,8 +103,8 @@ class Pool {
                                                     Bytes limit) = 0;
 
   // What could still be created. Cheap: from memory and one question to what carries the pool.
-  [[nodiscard]] virtual absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) = 0;
-  [[nodiscard]] virtual absl::StatusOr<PoolUsage> Usage() = 0;
+  [[nodiscard]] virtual absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) = 0;
+  [[nodiscard]] virtual absl::StatusOr<PoolUsage> GetUsage() = 0;
 
   // Whether the volume's storage keeps what it promises.
   [[nodiscard]] virtual VolumeCondition Condition(const Volume& volume) = 0;

@@ -96,7 +96,7 @@ absl::Status RbdPool::CheckReady() {
   return access_.user.empty() ? absl::OkStatus() : KeyOf(access_).status();
 }
 
-VolumeId RbdPool::IdOf(const std::string& name) const {
+VolumeId RbdPool::IdForName(const std::string& name) const {
   const std::string uuid = *UuidOfName(info_.id, name);  // info_.id is a UUID
   auto identity = KnownIdentity();
   if (!identity) {
@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
   return volumes;
 }
 
-absl::StatusOr<PoolCapacity> RbdPool::Measure(Provisioning provisioning) {
+absl::StatusOr<PoolCapacity> RbdPool::GetCapacity(Provisioning provisioning) {
   // Ceph allocates when written: no thick volume can be made.
   if (provisioning == Provisioning::kThick) return PoolCapacity{};
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
@@ -144,7 +144,7 @@ absl::StatusOr<PoolCapacity> RbdPool::Measure(Provisioning provisioning) {
                       .minimum_volume_bytes = kVolumeGranularity};
 }
 
-absl::StatusOr<pool::PoolUsage> RbdPool::Usage() {
+absl::StatusOr<pool::PoolUsage> RbdPool::GetUsage() {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(const auto measured, Statistics(*ceph));
   const PoolStatistics statistics = measured.value_or(PoolStatistics{});

@@ -61,7 +61,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::Status CheckReady() override;
   // Asks the cluster once: an id says which Ceph pool it is of. While that cannot be reached it is
   // one that no volume has.
-  [[nodiscard]] VolumeId IdOf(const std::string& name) const override;
+  [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
@@ -69,8 +69,8 @@ class RbdPool final : public pool::Pool {
                                                          std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
-  [[nodiscard]] absl::StatusOr<PoolCapacity> Measure(Provisioning provisioning) override;
-  [[nodiscard]] absl::StatusOr<pool::PoolUsage> Usage() override;
+  [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
+  [[nodiscard]] absl::StatusOr<pool::PoolUsage> GetUsage() override;
   // Abnormal: what the cluster's health says of the pool's data (AskDataProblem); a record or image
   // that is not as it should be; an image that a client has open which no node is recorded to be; a
   // node that has the volume to write, whose client is gone. Of a cluster that does not answer no

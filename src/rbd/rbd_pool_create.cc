@@ -46,7 +46,7 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   }
   ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakeImagePermit());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  const std::string uuid = IdOf(spec.name).uuid;
+  const std::string uuid = IdForName(spec.name).uuid;
   auto begun = BeginCreation(*ceph, spec, uuid);
   if (begun.ok()) return FillNewVolume(*ceph, *begun);
   if (absl::IsUnavailable(begun.status())) return begun.status();

@@ -13,7 +13,7 @@ void Describe(const pool::Questions& questions, pool::Pool& pool, admin::v1::Poo
   described.set_location(info.location);
   described.set_node(info.node);
   described.set_default_filesystem(info.default_filesystem);
-  const auto usage = questions.Put(pool, [](pool::Pool& one) { return one.Usage(); });
+  const auto usage = questions.Put(pool, [](pool::Pool& one) { return one.GetUsage(); });
   if (!usage.ok()) {
     described.set_problem(MessageOf(usage.status()));
     return;

@@ -54,7 +54,7 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
                                   "largest volume that can be created now", MetricType::Gauge);
   for (pool::Pool* const pool : pools.all()) {
     const std::string& name = pool->info().name;
-    const auto usage = pools.questions().Put(*pool, [](pool::Pool& one) { return one.Usage(); });
+    const auto usage = pools.questions().Put(*pool, [](pool::Pool& one) { return one.GetUsage(); });
     Add(ready, {{"pool", name}}, usage.ok() ? 1 : 0);
     if (!usage.ok()) continue;
     Add(volumes, {{"pool", name}}, usage->volumes);

@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Fixture, "a raw block device shows its new size") {
 
 TEST_CASE_METHOD(Fixture, "what cannot be expanded says why and stays as it is") {
   const VolumeId id = Create(MountSpec("pvc-1", "xfs", 320 * kMiB)).id;
-  CHECK_FAILS(Expand(pool->IdOf("never made"), kGiB), kNotFound, "");
+  CHECK_FAILS(Expand(pool->IdForName("never made"), kGiB), kNotFound, "");
   CHECK_FAILS(Expand(id, 640 * kMiB), kFailedPrecondition, "is not staged");
   CHECK(ReadRecord(id).volume.capacity_bytes == 320 * kMiB);
   REQUIRE_OK(Stage(id));

@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "an attached thick volume that still takes discards st
 }
 
 TEST_CASE_METHOD(Fixture, "what does not exist has no device") {
-  const VolumeId none = pool->IdOf("never made");
+  const VolumeId none = pool->IdForName("never made");
   CHECK_FAILS(pool->MapDevice(none), kNotFound, "");
   REQUIRE_OK(pool->UnmapDevice(none));
   const Volume volume = Create(BlockSpec("pvc-1"));
@@ -208,7 +208,7 @@ TEST_CASE_METHOD(Fixture, "a device that somebody holds open ends its deletion w
   }
   REQUIRE_OK(pool->Delete(volume.id));
   CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
-  CHECK(test::Value(pool->Usage()).thick_promised == 0);
+  CHECK(test::Value(pool->GetUsage()).thick_promised == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "an attached but unused volume is deleted with its device") {

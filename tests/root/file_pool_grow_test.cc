@@ -21,7 +21,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume grows, keeps its bytes and stays gro
   CHECK(test::Value(pool->Grow(volume.id, 3 * kMiB, 0)).capacity_bytes == 3 * kMiB);
   CHECK((ReadFile(ImageOf(volume.id)) == std::string(kMiB, 'x') + std::string(2 * kMiB, '\0')));
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
-  const PoolUsage usage = test::Value(pool->Usage());
+  const PoolUsage usage = test::Value(pool->GetUsage());
   CHECK(usage.thick_promised + usage.thin_promised == 3 * kMiB);
   Restart();
   CHECK(test::Value(pool->Get(volume.id)).capacity_bytes == 3 * kMiB);
@@ -46,10 +46,10 @@ TEST_CASE_METHOD(FilePoolFixture, "what cannot be is refused and changes nothing
   CHECK_FAILS(pool->Grow(volume.id, 0, kMiB), kOutOfRange, "cannot shrink");
   CHECK_FAILS(pool->Grow(volume.id, 2 * kMiB + 1, 2 * kMiB + 2), kOutOfRange, "limit_bytes");
   CHECK_FAILS(pool->Grow(volume.id, Bytes{1} << 60, 0), kResourceExhausted, "do not fit");
-  CHECK_FAILS(pool->Grow(pool->IdOf("never made"), kMiB, 0), kNotFound, "");
+  CHECK_FAILS(pool->Grow(pool->IdForName("never made"), kMiB, 0), kNotFound, "");
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK(std::filesystem::file_size(ImageOf(volume.id)) == 2 * kMiB);
-  CHECK(test::Value(pool->Usage()).thick_promised == 2 * kMiB);
+  CHECK(test::Value(pool->GetUsage()).thick_promised == 2 * kMiB);
 }
 
 // Growth would give a truncated image its size back, with zeros for data.
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a growth that was cut short is finished by wh
   CHECK(test::Value(pool->Get(volume.id)).capacity_bytes == 3 * kMiB);
   CHECK(std::filesystem::file_size(ImageOf(volume.id)) == 3 * kMiB);
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
-  const PoolUsage usage = test::Value(pool->Usage());
+  const PoolUsage usage = test::Value(pool->GetUsage());
   CHECK(usage.thick_promised + usage.thin_promised == 3 * kMiB);
 }
 

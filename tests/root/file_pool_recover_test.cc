@@ -25,10 +25,10 @@ struct Fixture : FilePoolFixture {
     CHECK((ReadFile(ImageOf(healthy.id)) == std::string(kMiB, 'h')));
   }
   // The whole of what is promised, as a fresh start counts it.
-  Bytes Promised() const { return test::Value(pool->Usage()).thick_promised; }
+  Bytes Promised() const { return test::Value(pool->GetUsage()).thick_promised; }
 
   const Volume healthy = Create(BlockSpec("healthy"));
-  const VolumeId half = pool->IdOf("half");
+  const VolumeId half = pool->IdForName("half");
 };
 
 TEST_CASE_METHOD(Fixture, "a creation that the CO was never told of is removed") {

@@ -29,9 +29,9 @@ struct Fixture : FilePoolFixture {
     }
     return text;
   }
-  Bytes Promised() const { return test::Value(pool->Usage()).thick_promised; }
+  Bytes Promised() const { return test::Value(pool->GetUsage()).thick_promised; }
 
-  const VolumeId half = pool->IdOf("half");
+  const VolumeId half = pool->IdForName("half");
 };
 
 TEST_CASE_METHOD(Fixture, "a pool in order has no leftovers, and settling changes nothing") {
@@ -39,7 +39,7 @@ TEST_CASE_METHOD(Fixture, "a pool in order has no leftovers, and settling change
   REQUIRE_OK(pool->MapDevice(half));
   CHECK(Found().empty());
   CHECK_FALSE(test::Value(pool->Repair(half)));
-  CHECK_FALSE(test::Value(pool->Repair(pool->IdOf("never"))));
+  CHECK_FALSE(test::Value(pool->Repair(pool->IdForName("never"))));
   CHECK(test::Value(pool->Get(half)).capacity_bytes == volume.capacity_bytes);
   CHECK(IsAttached(half));
   REQUIRE_OK(pool->UnmapDevice(half));
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(Fixture, "a start promises what a growth that was cut short wil
   Stop();
   auto opened = test::Value(FilePool::Open(config(), "n1", state.get()));
   REQUIRE_OK(opened->Recover());
-  CHECK(test::Value(opened->Usage()).thick_promised == 2 * kMiB);
+  CHECK(test::Value(opened->GetUsage()).thick_promised == 2 * kMiB);
   CHECK(ReadRecord(half).grow_to_bytes == 2 * kMiB);  // the start itself is quick: it only counts
 }
 

@@ -45,24 +45,25 @@ struct SmallDisk {
 TEST_CASE("what is promised as the largest volume is given") {
   SmallDisk small;
   FilePool& pool = *small.pool.pool;
-  const Bytes largest = test::Value(pool.Measure(Provisioning::kThick)).maximum_volume_bytes;
+  const Bytes largest = test::Value(pool.GetCapacity(Provisioning::kThick)).maximum_volume_bytes;
   CHECK_FAILS(pool.Create(BlockSpec("over", largest + kVolumeGranularity)), kResourceExhausted, "");
   REQUIRE_OK(pool.Create(BlockSpec("all", largest)));
   for (int start = 0; start < 2; ++start) {
-    CHECK(test::Value(small.pool.pool->Measure(Provisioning::kThick)).maximum_volume_bytes < kMiB);
+    CHECK(test::Value(small.pool.pool->GetCapacity(Provisioning::kThick)).maximum_volume_bytes <
+          kMiB);
     CHECK_FAILS(small.pool.pool->Create(BlockSpec("more", kMiB)), kResourceExhausted, "");
     small.pool.Restart();
   }
-  REQUIRE_OK(small.pool.pool->Delete(small.pool.pool->IdOf("all")));
+  REQUIRE_OK(small.pool.pool->Delete(small.pool.pool->IdForName("all")));
   REQUIRE(::syncfs(small.disk.Root().get()) == 0);  // until then freed blocks may not count as free
-  const auto again = small.pool.pool->Measure(Provisioning::kThick);
+  const auto again = small.pool.pool->GetCapacity(Provisioning::kThick);
   CHECK(test::Value(again).maximum_volume_bytes > largest - 64 * kKiB);
 }
 
 TEST_CASE("thin volumes share the room with thick ones, also after a restart") {
   SmallDisk small;
   const Bytes largest =
-      test::Value(small.pool.pool->Measure(Provisioning::kThin)).maximum_volume_bytes;
+      test::Value(small.pool.pool->GetCapacity(Provisioning::kThin)).maximum_volume_bytes;
   REQUIRE_OK(small.pool.pool->Create(BlockSpec("thin", largest - kMiB, Provisioning::kThin)));
   for (int start = 0; start < 2; ++start) {
     CHECK_FAILS(small.pool.pool->Create(BlockSpec("thick", 2 * kMiB)), kResourceExhausted, "");
@@ -75,7 +76,7 @@ TEST_CASE("thin volumes share the room with thick ones, also after a restart") {
 TEST_CASE("a damaged record does not free what it promised") {
   SmallDisk small;
   const Bytes largest =
-      test::Value(small.pool.pool->Measure(Provisioning::kThin)).maximum_volume_bytes;
+      test::Value(small.pool.pool->GetCapacity(Provisioning::kThin)).maximum_volume_bytes;
   const Volume thin = small.pool.Create(BlockSpec("thin", largest - kMiB, Provisioning::kThin));
   test::FilePoolFixture::WriteFile(small.pool.PathOf(thin.id, "record.json"), "{}");
   small.pool.Restart();
@@ -111,7 +112,7 @@ TEST_CASE("a creation that the system refuses midway leaves nothing") {
   CHECK(stdfs::is_empty(small.disk.path() + "/volumes"));
   CHECK(stdfs::is_empty(small.disk.path() + "/trash"));
   CHECK(small.Available() >= before - 64 * kKiB);
-  CHECK(test::Value(pool.Usage()).thick_promised == 0);
+  CHECK(test::Value(pool.GetUsage()).thick_promised == 0);
   REQUIRE_OK(pool.Create(BlockSpec("pvc-1", 16 * kMiB)));
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("a growth that the system refuses midway is taken back") {
   }
   CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK(stdfs::file_size(small.pool.ImageOf(volume.id)) == 4 * kMiB);
-  CHECK(test::Value(pool.Usage()).thick_promised == 4 * kMiB);
+  CHECK(test::Value(pool.GetUsage()).thick_promised == 4 * kMiB);
   CHECK(test::Value(pool.Grow(volume.id, 16 * kMiB, 0)).capacity_bytes == 16 * kMiB);
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("a growth that runs out of room leaves the volume as it was") {
   CHECK(test::Value(small.pool.pool->Get(volume.id)).capacity_bytes == 4 * kMiB);
   CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK((small.pool.ReadFile(small.pool.ImageOf(volume.id)) == std::string(4 * kMiB, 'x')));
-  CHECK(test::Value(small.pool.pool->Usage()).thick_promised == 4 * kMiB);
+  CHECK(test::Value(small.pool.pool->GetUsage()).thick_promised == 4 * kMiB);
 }
 
 TEST_CASE("a thick volume that lost bytes to a full disk is attached and reported") {
@@ -177,7 +178,7 @@ TEST_CASE("many creations at once get no more than there is, and each its own in
   constexpr Bytes kSize = 8 * kMiB;  // some fit, not all
   SmallDisk small;
   FilePool& pool = *small.pool.pool;
-  const Bytes largest = test::Value(pool.Measure(Provisioning::kThick)).maximum_volume_bytes;
+  const Bytes largest = test::Value(pool.GetCapacity(Provisioning::kThick)).maximum_volume_bytes;
   std::atomic<int> made = 0;
   std::atomic<int> refused = 0;
   {
@@ -192,7 +193,7 @@ TEST_CASE("many creations at once get no more than there is, and each its own in
   }
   CHECK(made == largest / kSize);
   CHECK(made + refused == kThreads);
-  const PoolUsage usage = test::Value(pool.Usage());
+  const PoolUsage usage = test::Value(pool.GetUsage());
   CHECK(usage.thick_promised == made * kSize);
   CHECK(usage.free >= usage.reserve);
   const std::vector<Volume> all = pool.List("", 0).value();

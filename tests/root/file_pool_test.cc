@@ -26,7 +26,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume is made, found, listed and deleted")
   CHECK(volume.name == "pvc-1");
   CHECK(volume.id.pool == "default");
   CHECK(volume.id.node == "n1");
-  CHECK(volume.id == pool->IdOf("pvc-1"));
+  CHECK(volume.id == pool->IdForName("pvc-1"));
   CHECK(volume.state == VolumeState::kReady);
   CHECK(volume.capacity_bytes == 32 * kMiB);
   CHECK(test::Value(pool->Get(volume.id)).created_at == volume.created_at);
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(FilePoolFixture, "creating twice is creating once") {
   CHECK(second.id == first.id);
   CHECK(second.created_at == first.created_at);
   CHECK(pool->List("", 0).value().size() == 1);
-  CHECK(test::Value(pool->Usage()).thick_promised == 2 * kMiB);
+  CHECK(test::Value(pool->GetUsage()).thick_promised == 2 * kMiB);
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "the same name with other properties is another volume's name") {
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(FilePoolFixture, "deleting what is not there is done already") 
   const Volume volume = Create(BlockSpec("pvc-1"));
   REQUIRE_OK(pool->Delete(volume.id));
   REQUIRE_OK(pool->Delete(volume.id));
-  REQUIRE_OK(pool->Delete(pool->IdOf("never made")));
+  REQUIRE_OK(pool->Delete(pool->IdForName("never made")));
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "a name is free again after deletion, and the bytes are new") {
@@ -155,21 +155,21 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume that does not fit is refused and lea
   contradiction.limit_bytes = 8191;
   CHECK_FAILS(pool->Create(contradiction), kOutOfRange, "limit_bytes");
   CHECK(stdfs::is_empty(pool_path() + "/volumes"));
-  CHECK(test::Value(pool->Usage()).thick_promised == 0);
+  CHECK(test::Value(pool->GetUsage()).thick_promised == 0);
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "usage and capacity tell what was promised") {
   (void)Create(BlockSpec("thick", 8 * kMiB, Provisioning::kThick));
   (void)Create(BlockSpec("thin", 16 * kMiB, Provisioning::kThin));
   for (int start = 0; start < 2; ++start) {
-    const PoolUsage usage = test::Value(pool->Usage());
+    const PoolUsage usage = test::Value(pool->GetUsage());
     CHECK(usage.thick_promised == 8 * kMiB);
     CHECK(usage.thin_promised == 16 * kMiB);
     CHECK(usage.volumes == 2);
     CHECK(usage.free <= usage.total);
     CHECK(usage.reserve > 0);
     CHECK(usage.thick_available + usage.reserve <= usage.free);
-    const PoolCapacity capacity = test::Value(pool->Measure(Provisioning::kThick));
+    const PoolCapacity capacity = test::Value(pool->GetCapacity(Provisioning::kThick));
     CHECK(capacity.maximum_volume_bytes == capacity.available_bytes);
     CHECK(capacity.minimum_volume_bytes == kVolumeGranularity);
     Restart();
@@ -186,8 +186,8 @@ TEST_CASE_METHOD(FilePoolFixture, "without its marker a pool does nothing at all
   CHECK_FAILS(pool->Get(volume.id), kFailedPrecondition, "");
   CHECK_FAILS(pool->Grow(volume.id, 2 * kMiB, 0), kFailedPrecondition, "");
   CHECK_FAILS(pool->MapDevice(volume.id), kFailedPrecondition, "");
-  CHECK_FAILS(pool->Measure(Provisioning::kThin), kFailedPrecondition, "");
-  CHECK_FAILS(pool->Usage(), kFailedPrecondition, "");
+  CHECK_FAILS(pool->GetCapacity(Provisioning::kThin), kFailedPrecondition, "");
+  CHECK_FAILS(pool->GetUsage(), kFailedPrecondition, "");
   CHECK_FAILS(pool->Recover(), kFailedPrecondition, "");
   CHECK(pool->Condition(volume).abnormal);
   stdfs::rename(pool_path() + "/away", pool_path() + "/holdfast-pool.json");

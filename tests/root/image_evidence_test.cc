@@ -122,11 +122,11 @@ struct OldRecord : FilePoolFixture {
     Restart();
     CHECK((ReadFile(ImageOf(id)) == image));
     CHECK(ReadFile(PathOf(id, "record.json")) == record);
-    const PoolUsage usage = test::Value(pool->Usage());  // its room is not given to others
+    const PoolUsage usage = test::Value(pool->GetUsage());  // its room is not given to others
     CHECK(usage.thick_promised + usage.thin_promised == 2 * kMiB);
   }
 
-  const VolumeId id = pool->IdOf("old");
+  const VolumeId id = pool->IdForName("old");
 };
 
 TEST_CASE_METHOD(OldRecord, "a record of an unfinished creation removes no volume that was used") {

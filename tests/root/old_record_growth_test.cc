@@ -50,7 +50,7 @@ struct FullDisk {
 
   const test::MountedFilesystem disk{"ext4", {"mkfs.ext4", "-q", "-m", "0"}, 64 * kMiB};
   test::FilePoolFixture pool{disk.path(), kNothingKept};
-  const VolumeId id = pool.pool->IdOf("old");
+  const VolumeId id = pool.pool->IdForName("old");
 };
 
 TEST_CASE("a growth that was over is not taken back on a full disk") {

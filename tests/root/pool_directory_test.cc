@@ -47,7 +47,7 @@ struct Fixture {
     const auto fd = test::Value(os::OpenDirectory(directory.path(state)));
     return PoolDirectory::Open({.name = name, .path = path, .accept_move = accept_move}, fd.get());
   }
-  std::string IdOf(const std::string& path, const std::string& name = "default") const {
+  std::string IdForName(const std::string& path, const std::string& name = "default") const {
     return test::Value(Open(path, name)).pool_id();
   }
   std::string pool() const { return directory.path("pool"); }
@@ -73,13 +73,13 @@ TEST_CASE_METHOD(Fixture, "first use makes a pool of an empty directory, for its
 }
 
 TEST_CASE_METHOD(Fixture, "a pool stays the same pool") {
-  const std::string id = IdOf(pool());
-  CHECK(IdOf(pool()) == id);
-  CHECK(IdOf(other(), "second") != id);
+  const std::string id = IdForName(pool());
+  CHECK(IdForName(pool()) == id);
+  CHECK(IdForName(other(), "second") != id);
 }
 
 TEST_CASE_METHOD(Fixture, "a pool is taken over by a state directory that knows none of its name") {
-  const std::string id = IdOf(pool());
+  const std::string id = IdForName(pool());
   CHECK(test::Value(Open(pool(), "default", "state2")).pool_id() == id);
   CHECK_FAILS(Open(other(), "default", "state2"), kFailedPrecondition, id);
 }
@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "a first start that died early, and lost+found, are no
   stdfs::create_directory(pool() + "/lost+found");
   REQUIRE_OK(os::LockFileAt(test::Value(os::OpenDirectory(pool())).get(), "lock"));
   std::ofstream(pool() + "/holdfast-pool.json.tmp") << "{";
-  CHECK(IsUuid(IdOf(pool())));
+  CHECK(IsUuid(IdForName(pool())));
 }
 
 TEST_CASE_METHOD(Fixture, "a missing directory is not made") {
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "a missing directory is not made") {
 }
 
 TEST_CASE_METHOD(Fixture, "a known pool without its marker is refused, empty or not") {
-  const std::string id = IdOf(pool());
+  const std::string id = IdForName(pool());
   SECTION("the disk is not mounted: an empty directory") {
     stdfs::remove_all(pool());
     stdfs::create_directory(pool());
@@ -123,26 +123,26 @@ TEST_CASE_METHOD(Fixture, "a known pool without its marker is refused, empty or 
 }
 
 TEST_CASE_METHOD(Fixture, "another pool's disk at the path is refused") {
-  const std::string first = IdOf(pool(), "first");
-  const std::string second = IdOf(other(), "second");
+  const std::string first = IdForName(pool(), "first");
+  const std::string second = IdForName(other(), "second");
   CHECK_FAILS(Open(other(), "first"), kFailedPrecondition, "wrong disk?");
   CHECK_FAILS(Open(pool(), "second"), kFailedPrecondition, first);
-  CHECK(IdOf(other(), "second") == second);
+  CHECK(IdForName(other(), "second") == second);
 }
 
 TEST_CASE_METHOD(Fixture, "a pool that was copied to another filesystem is refused") {
-  const std::string id = IdOf(pool());
+  const std::string id = IdForName(pool());
   const test::MountedFilesystem disk("ext4", {"mkfs.ext4", "-q"}, 16 * kMiB);
   Copy(marker(), disk.path() + "/holdfast-pool.json");
   CHECK_FAILS(Open(disk.path()), kFailedPrecondition, "was written on filesystem");
   CHECK_FALSE(stdfs::exists(disk.path() + "/volumes"));
   // Taken over on purpose, once; from then on it is at home there.
   CHECK(test::Value(Open(disk.path(), "default", "state", true)).pool_id() == id);
-  CHECK(IdOf(disk.path()) == id);
+  CHECK(IdForName(disk.path()) == id);
 }
 
 TEST_CASE_METHOD(Fixture, "a damaged marker is neither believed nor replaced") {
-  (void)IdOf(pool());
+  (void)IdForName(pool());
   Copy("/etc/hostname", marker());
   const auto before = Snapshot(pool());
   CHECK_FAILS(Open(pool()), kInternal, "pool marker is damaged");
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(Fixture, "a pool that changes under its path is noticed") {
   const PoolDirectory opened = test::Value(Open(pool()));
   SECTION("the marker goes") { stdfs::remove(marker()); }
   SECTION("the marker becomes another pool's") {
-    (void)IdOf(other(), "second");
+    (void)IdForName(other(), "second");
     Copy(other() + "/holdfast-pool.json", marker());
   }
   SECTION("the marker changes in its place") { std::ofstream(marker(), std::ios::app) << " "; }

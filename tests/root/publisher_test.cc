@@ -141,7 +141,9 @@ TEST_CASE_METHOD(Mounted, "what cannot be published leaves nothing behind") {
   SECTION("another use") {
     CHECK_FAILS(Publish(id, target(), BlockUse()), kFailedPrecondition, "is a mount volume");
   }
-  SECTION("never made") { CHECK_FAILS(Publish(pool->IdOf("never made"), target()), kNotFound, ""); }
+  SECTION("never made") {
+    CHECK_FAILS(Publish(pool->IdForName("never made"), target()), kNotFound, "");
+  }
   SECTION("not staged") {
     REQUIRE_OK(Unstage(id));
     CHECK_FAILS(Publish(id, target()), kFailedPrecondition, "is not staged at");

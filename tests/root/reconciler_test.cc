@@ -39,7 +39,7 @@ struct Fixture : NodeFixture {
   }
   VolumeId MakeTombstone(const std::string& name) {
     // As a call does it: otherwise a reconciler at work ends the creation half-way.
-    const auto call = test::Value(locks.TryLock(pool->IdOf(name).ToString(), "CreateVolume"));
+    const auto call = test::Value(locks.TryLock(pool->IdForName(name).ToString(), "CreateVolume"));
     const VolumeId id = Create(BlockSpec(name)).id;
     SetState(id, VolumeState::kDeleting);
     return id;

@@ -39,7 +39,7 @@ struct Fixture : NodeFixture {
     return directory.path("state") + "/stages/" + id.ToString() + ".json";
   }
 
-  const VolumeId id = pool->IdOf("pvc-1");
+  const VolumeId id = pool->IdForName("pvc-1");
 };
 
 TEST_CASE_METHOD(Fixture, "what is staged and published is wanted") {

@@ -97,7 +97,7 @@ TEST_CASE_METHOD(NodeFixture,
   CHECK_FAILS(Stage(mount, xfs), kFailedPrecondition, "has filesystem ext4");
   CHECK_FAILS(Stage(mount, BlockUse()), kFailedPrecondition, "is a mount volume");
   CHECK_FAILS(Stage(block), kFailedPrecondition, "is a block volume");
-  CHECK_FAILS(Stage(pool->IdOf("never made")), kNotFound, "");
+  CHECK_FAILS(Stage(pool->IdForName("never made")), kNotFound, "");
   CHECK_FAILS(StageAt(mount, directory.path("none/globalmount"), MountUse()), kFailedPrecondition,
               "none");
   CHECK_FAILS(StageAt(mount, "relative", MountUse()), kInvalidArgument, "staging_target_path");
@@ -166,7 +166,7 @@ TEST_CASE_METHOD(NodeFixture, "what an earlier stage began is carried on") {
 TEST_CASE_METHOD(NodeFixture, "unstaging what was never or only half staged succeeds") {
   const VolumeId id = Create(MountSpec("pvc-1")).id;
   SECTION("never staged") {}
-  SECTION("never made") { REQUIRE_OK(Unstage(pool->IdOf("never made"))); }
+  SECTION("never made") { REQUIRE_OK(Unstage(pool->IdForName("never made"))); }
   SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id)); }
   SECTION("the directory has gone") {
     REQUIRE_OK(Stage(id));

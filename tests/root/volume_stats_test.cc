@@ -85,7 +85,7 @@ TEST_CASE_METHOD(Fixture, "where the volume is not, it is not found") {
     CAPTURE(path);
     CHECK_FAILS(Measure(id, path), kNotFound, "is not at");
   }
-  CHECK_FAILS(Measure(pool->IdOf("never made"), staging()), kNotFound, "");
+  CHECK_FAILS(Measure(pool->IdForName("never made"), staging()), kNotFound, "");
   REQUIRE_OK(Unstage(id));
   CHECK_FAILS(Measure(id, staging()), kNotFound, "is not at");
 }

@@ -29,7 +29,7 @@ class MemoryPool final : public pool::Pool {
   absl::StatusOr<bool> Repair(const VolumeId&) override { return false; }
   absl::Status CheckReady() override { return absl::OkStatus(); }
 
-  VolumeId IdOf(const std::string& name) const override {
+  VolumeId IdForName(const std::string& name) const override {
     constexpr char kNameSpace[] = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
     return VolumeId{info_.name, info_.node, *UuidOfName(kNameSpace, name)};
   }
@@ -38,7 +38,7 @@ class MemoryPool final : public pool::Pool {
     ASSIGN_OR_RETURN(const Bytes capacity,
                      ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
     Volume volume;
-    volume.id = IdOf(spec.name);
+    volume.id = IdForName(spec.name);
     volume.name = spec.name;
     volume.capacity_bytes = capacity;
     volume.provisioning = spec.provisioning;
@@ -76,10 +76,10 @@ class MemoryPool final : public pool::Pool {
     return volumes_[id.uuid] = volume;
   }
 
-  absl::StatusOr<PoolCapacity> Measure(Provisioning) override {
+  absl::StatusOr<PoolCapacity> GetCapacity(Provisioning) override {
     return PoolCapacity{kTiB, kTiB, kVolumeGranularity};
   }
-  absl::StatusOr<pool::PoolUsage> Usage() override { return pool::PoolUsage{}; }
+  absl::StatusOr<pool::PoolUsage> GetUsage() override { return pool::PoolUsage{}; }
   VolumeCondition Condition(const Volume&) override { return {false, "fine"}; }
 
   absl::Status PublishTo(const VolumeId& id, const std::string&, AccessMode) override {

@@ -62,7 +62,7 @@ class HangingPool final : public Pool {
   }
   absl::StatusOr<std::vector<Leftover>> FindLeftovers() override { return inner_.FindLeftovers(); }
   absl::StatusOr<bool> Repair(const VolumeId& id) override { return inner_.Repair(id); }
-  VolumeId IdOf(const std::string& name) const override { return inner_.IdOf(name); }
+  VolumeId IdForName(const std::string& name) const override { return inner_.IdForName(name); }
   absl::StatusOr<Volume> Create(const VolumeSpec& spec) override { return inner_.Create(spec); }
   absl::Status Delete(const VolumeId& id) override { return inner_.Delete(id); }
   absl::StatusOr<Volume> Get(const VolumeId& id) override { return inner_.Get(id); }
@@ -72,8 +72,10 @@ class HangingPool final : public Pool {
   absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required, Bytes limit) override {
     return inner_.Grow(id, required, limit);
   }
-  absl::StatusOr<PoolCapacity> Measure(Provisioning kind) override { return inner_.Measure(kind); }
-  absl::StatusOr<PoolUsage> Usage() override { return inner_.Usage(); }
+  absl::StatusOr<PoolCapacity> GetCapacity(Provisioning kind) override {
+    return inner_.GetCapacity(kind);
+  }
+  absl::StatusOr<PoolUsage> GetUsage() override { return inner_.GetUsage(); }
   VolumeCondition Condition(const Volume& volume) override { return inner_.Condition(volume); }
   absl::Status PublishTo(const VolumeId& id, const std::string& node, AccessMode mode) override {
     return inner_.PublishTo(id, node, mode);
@@ -135,7 +137,7 @@ TEST_CASE("a pool that is there is served as if it stood alone") {
   CHECK(pool.info().id == kId);
   VolumeSpec spec;
   spec.name = "v";
-  CHECK(test::Value(pool.Create(spec)).id == pool.IdOf("v"));
+  CHECK(test::Value(pool.Create(spec)).id == pool.IdForName("v"));
   CHECK(test::Value(pool.List("", 0)).size() == 1);
 }
 
