@@ -123,7 +123,7 @@ Table PoolTable(const admin::v1::ListPoolsResponse& response) {
                   {pool.default_filesystem()},
                   size(pool.total_bytes()),
                   size(pool.free_bytes()),
-                  size(pool.thick_promised_bytes() + pool.thin_promised_bytes()),
+                  size(pool.thick_provisioned_bytes() + pool.thin_provisioned_bytes()),
                   size(pool.thick_available_bytes()),
                   size(pool.thin_available_bytes()),
                   {well ? fmt::to_string(pool.volumes()) : ""},

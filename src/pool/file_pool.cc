@@ -145,8 +145,8 @@ absl::StatusOr<PoolUsage> FilePool::GetUsage() {
   return PoolUsage{.total = room.total,
                    .free = room.available,
                    .reserve = ledger_.ReserveOf(room),
-                   .thick_promised = ledger_.Promised(Provisioning::kThick),
-                   .thin_promised = ledger_.Promised(Provisioning::kThin),
+                   .thick_provisioned = ledger_.Promised(Provisioning::kThick),
+                   .thin_provisioned = ledger_.Promised(Provisioning::kThin),
                    .thick_available = ledger_.LargestPromise(Provisioning::kThick, promisable),
                    .thin_available = ledger_.LargestPromise(Provisioning::kThin, promisable),
                    .volumes = records_.size()};

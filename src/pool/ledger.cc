@@ -40,7 +40,7 @@ absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provision
     const std::lock_guard lock(mutex_);
     ASSIGN_OR_RETURN(const Room room, measure_room());
     // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
-    if (increment <= RoomLeft(provisioning, room, totals_.thin_promised)) {
+    if (increment <= RoomLeft(provisioning, room, totals_.thin_provisioned)) {
       return Promise(uuid, provisioning, increment);
     }
   }
@@ -90,7 +90,8 @@ Bytes Ledger::LargestPromise(Provisioning provisioning, const Room& room) const 
 
 Bytes Ledger::Promised(Provisioning provisioning) const {
   const std::lock_guard lock(mutex_);
-  return provisioning == Provisioning::kThick ? totals_.thick_promised : totals_.thin_promised;
+  return provisioning == Provisioning::kThick ? totals_.thick_provisioned
+                                              : totals_.thin_provisioned;
 }
 
 Bytes Ledger::ReserveOf(const Room& room) const {
@@ -136,7 +137,7 @@ void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) 
 void Ledger::Account(const Entry& entry, int sign) {
   const Bytes debt = DebtOf(entry.promised, entry.allocated);
   const bool thick = entry.provisioning == Provisioning::kThick;
-  (thick ? totals_.thick_promised : totals_.thin_promised) += sign * entry.promised;
+  (thick ? totals_.thick_provisioned : totals_.thin_provisioned) += sign * entry.promised;
   (thick ? totals_.thick_debt : totals_.thin_debt) += sign * debt;
 }
 

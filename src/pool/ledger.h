@@ -84,9 +84,9 @@ class Ledger final {
     std::uint64_t change = 0;  // the number of the last Change
   };
   struct Totals {
-    Bytes thick_promised = 0;
+    Bytes thick_provisioned = 0;
     Bytes thick_debt = 0;
-    Bytes thin_promised = 0;
+    Bytes thin_provisioned = 0;
     Bytes thin_debt = 0;
   };
 

@@ -31,13 +31,13 @@ struct PoolInfo {
 
 // The state of a pool for people and metrics.
 struct PoolUsage {
-  Bytes total = 0;            // size of what carries the pool
-  Bytes free = 0;             // unused there now
-  Bytes reserve = 0;          // kept for the host
-  Bytes thick_promised = 0;   // sum of thick capacities
-  Bytes thin_promised = 0;    // sum of thin capacities
-  Bytes thick_available = 0;  // largest thick volume that fits now
-  Bytes thin_available = 0;   // largest thin volume that fits now
+  Bytes total = 0;              // size of what carries the pool
+  Bytes free = 0;               // unused there now
+  Bytes reserve = 0;            // kept for the host
+  Bytes thick_provisioned = 0;  // sum of thick capacities
+  Bytes thin_provisioned = 0;   // sum of thin capacities
+  Bytes thick_available = 0;    // largest thick volume that fits now
+  Bytes thin_available = 0;     // largest thin volume that fits now
   std::size_t volumes = 0;
 };
 

@@ -152,7 +152,7 @@ absl::StatusOr<pool::PoolUsage> RbdPool::GetUsage() {
                         .free = statistics.available};
   usage.thin_available = AlignDown(statistics.available, kVolumeGranularity);
   ASSIGN_OR_RETURN(const std::vector<Volume> volumes, List("", 0));
-  for (const Volume& volume : volumes) usage.thin_promised += volume.capacity_bytes;
+  for (const Volume& volume : volumes) usage.thin_provisioned += volume.capacity_bytes;
   usage.volumes = volumes.size();
   return usage;
 }

@@ -21,8 +21,8 @@ void Describe(const pool::Questions& questions, pool::Pool& pool, admin::v1::Poo
   described.set_total_bytes(usage->total);
   described.set_free_bytes(usage->free);
   described.set_reserve_bytes(usage->reserve);
-  described.set_thick_promised_bytes(usage->thick_promised);
-  described.set_thin_promised_bytes(usage->thin_promised);
+  described.set_thick_provisioned_bytes(usage->thick_provisioned);
+  described.set_thin_provisioned_bytes(usage->thin_provisioned);
   described.set_thick_available_bytes(usage->thick_available);
   described.set_thin_available_bytes(usage->thin_available);
   described.set_volumes(static_cast<std::int64_t>(usage->volumes));

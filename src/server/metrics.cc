@@ -48,7 +48,7 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
       Family("holdfast_pool_size_bytes", "size of what carries the pool", MetricType::Gauge);
   MetricFamily free =
       Family("holdfast_pool_free_bytes", "unused on what carries the pool", MetricType::Gauge);
-  MetricFamily promised = Family("holdfast_pool_promised_bytes",
+  MetricFamily promised = Family("holdfast_pool_provisioned_bytes",
                                  "sum of the capacities of its volumes", MetricType::Gauge);
   MetricFamily available = Family("holdfast_pool_available_bytes",
                                   "largest volume that can be created now", MetricType::Gauge);
@@ -60,8 +60,8 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
     Add(volumes, {{"pool", name}}, usage->volumes);
     Add(total, {{"pool", name}}, usage->total);
     Add(free, {{"pool", name}}, usage->free);
-    Add(promised, {{"pool", name}, {"provisioning", "thick"}}, usage->thick_promised);
-    Add(promised, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_promised);
+    Add(promised, {{"pool", name}, {"provisioning", "thick"}}, usage->thick_provisioned);
+    Add(promised, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_provisioned);
     Add(available, {{"pool", name}, {"provisioning", "thick"}}, usage->thick_available);
     Add(available, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_available);
   }

@@ -85,7 +85,7 @@ class World:
         """After the deletion nothing is left, and the pool has its room again."""
         self.check_capacity()
         usage = self.usage()
-        promised = (usage.thick_promised_bytes, usage.thin_promised_bytes, usage.volumes)
+        promised = (usage.thick_provisioned_bytes, usage.thin_provisioned_bytes, usage.volumes)
         assert promised == (0, 0, 0), f"promised without volumes: {promised}"
         deadline = time.monotonic() + host.SETTLE_SECONDS  # the reconciler may be looking
         while opened := self.driver.opened():
@@ -142,7 +142,7 @@ class World:
         while (now := self.read_records()) != before:  # a mounted filesystem writes by itself
             before, usage = now, self.usage()
         promised, debt, volumes = now
-        found = {"thick": usage.thick_promised_bytes, "thin": usage.thin_promised_bytes}
+        found = {"thick": usage.thick_provisioned_bytes, "thin": usage.thin_provisioned_bytes}
         assert (found, usage.volumes) == (promised, volumes), (
             f"the ledger has {found} in {usage.volumes} volumes, records {promised} in {volumes}")
         if not self.exact_room:

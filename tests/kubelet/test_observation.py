@@ -50,7 +50,7 @@ def test_calls_and_pools_are_measured(observed):
     assert metric(port, "holdfast_calls_total", method="DeleteVolume", code="INVALID_ARGUMENT") == 1
     assert metric(port, "holdfast_call_duration_seconds_count", method="CreateVolume") == 1
     assert metric(port, "holdfast_pool_volumes", pool="default") == 1
-    assert metric(port, "holdfast_pool_promised_bytes", pool="default",
+    assert metric(port, "holdfast_pool_provisioned_bytes", pool="default",
                   provisioning="thin") == volume.capacity_bytes
     observed.call("DeleteVolume", volume_id=volume.volume_id)
     assert metric(port, "holdfast_pool_volumes", pool="default") == 0

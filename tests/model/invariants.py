@@ -37,7 +37,7 @@ def lists(ground, volumes):
 def promises(ground, volumes):
     """The ledger is exact to the byte."""
     pool = ground.driver.client.admin("ListPools").pools[0]
-    told = {"thick": pool.thick_promised_bytes, "thin": pool.thin_promised_bytes}
+    told = {"thick": pool.thick_provisioned_bytes, "thin": pool.thin_provisioned_bytes}
     for provisioning in PROVISIONINGS:
         want = sum(volume.capacity for volume in volumes
                    if volume.spec.provisioning == provisioning)

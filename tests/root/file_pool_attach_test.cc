@@ -208,7 +208,7 @@ TEST_CASE_METHOD(Fixture, "a device that somebody holds open ends its deletion w
   }
   REQUIRE_OK(pool->Delete(volume.id));
   CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
-  CHECK(test::Value(pool->GetUsage()).thick_promised == 0);
+  CHECK(test::Value(pool->GetUsage()).thick_provisioned == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "an attached but unused volume is deleted with its device") {

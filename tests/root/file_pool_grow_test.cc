@@ -22,7 +22,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume grows, keeps its bytes and stays gro
   CHECK((ReadFile(ImageOf(volume.id)) == std::string(kMiB, 'x') + std::string(2 * kMiB, '\0')));
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   const PoolUsage usage = test::Value(pool->GetUsage());
-  CHECK(usage.thick_promised + usage.thin_promised == 3 * kMiB);
+  CHECK(usage.thick_provisioned + usage.thin_provisioned == 3 * kMiB);
   Restart();
   CHECK(test::Value(pool->Get(volume.id)).capacity_bytes == 3 * kMiB);
 }
@@ -49,7 +49,7 @@ TEST_CASE_METHOD(FilePoolFixture, "what cannot be is refused and changes nothing
   CHECK_FAILS(pool->Grow(pool->IdForName("never made"), kMiB, 0), kNotFound, "");
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK(std::filesystem::file_size(ImageOf(volume.id)) == 2 * kMiB);
-  CHECK(test::Value(pool->GetUsage()).thick_promised == 2 * kMiB);
+  CHECK(test::Value(pool->GetUsage()).thick_provisioned == 2 * kMiB);
 }
 
 // Growth would give a truncated image its size back, with zeros for data.
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a growth that was cut short is finished by wh
   CHECK(std::filesystem::file_size(ImageOf(volume.id)) == 3 * kMiB);
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   const PoolUsage usage = test::Value(pool->GetUsage());
-  CHECK(usage.thick_promised + usage.thin_promised == 3 * kMiB);
+  CHECK(usage.thick_provisioned + usage.thin_provisioned == 3 * kMiB);
 }
 
 // The same without a restart: a call failed after the target was recorded.

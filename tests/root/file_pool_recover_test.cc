@@ -25,7 +25,7 @@ struct Fixture : FilePoolFixture {
     CHECK((ReadFile(ImageOf(healthy.id)) == std::string(kMiB, 'h')));
   }
   // The whole of what is promised, as a fresh start counts it.
-  Bytes Promised() const { return test::Value(pool->GetUsage()).thick_promised; }
+  Bytes Promised() const { return test::Value(pool->GetUsage()).thick_provisioned; }
 
   const Volume healthy = Create(BlockSpec("healthy"));
   const VolumeId half = pool->IdForName("half");

@@ -29,7 +29,7 @@ struct Fixture : FilePoolFixture {
     }
     return text;
   }
-  Bytes Promised() const { return test::Value(pool->GetUsage()).thick_promised; }
+  Bytes Promised() const { return test::Value(pool->GetUsage()).thick_provisioned; }
 
   const VolumeId half = pool->IdForName("half");
 };
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(Fixture, "a start promises what a growth that was cut short wil
   Stop();
   auto opened = test::Value(FilePool::Open(config(), "n1", state.get()));
   REQUIRE_OK(opened->Recover());
-  CHECK(test::Value(opened->GetUsage()).thick_promised == 2 * kMiB);
+  CHECK(test::Value(opened->GetUsage()).thick_provisioned == 2 * kMiB);
   CHECK(ReadRecord(half).grow_to_bytes == 2 * kMiB);  // the start itself is quick: it only counts
 }
 

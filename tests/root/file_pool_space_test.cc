@@ -112,7 +112,7 @@ TEST_CASE("a creation that the system refuses midway leaves nothing") {
   CHECK(stdfs::is_empty(small.disk.path() + "/volumes"));
   CHECK(stdfs::is_empty(small.disk.path() + "/trash"));
   CHECK(small.Available() >= before - 64 * kKiB);
-  CHECK(test::Value(pool.GetUsage()).thick_promised == 0);
+  CHECK(test::Value(pool.GetUsage()).thick_provisioned == 0);
   REQUIRE_OK(pool.Create(BlockSpec("pvc-1", 16 * kMiB)));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("a growth that the system refuses midway is taken back") {
   }
   CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK(stdfs::file_size(small.pool.ImageOf(volume.id)) == 4 * kMiB);
-  CHECK(test::Value(pool.GetUsage()).thick_promised == 4 * kMiB);
+  CHECK(test::Value(pool.GetUsage()).thick_provisioned == 4 * kMiB);
   CHECK(test::Value(pool.Grow(volume.id, 16 * kMiB, 0)).capacity_bytes == 16 * kMiB);
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a growth that runs out of room leaves the volume as it was") {
   CHECK(test::Value(small.pool.pool->Get(volume.id)).capacity_bytes == 4 * kMiB);
   CHECK(small.pool.ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK((small.pool.ReadFile(small.pool.ImageOf(volume.id)) == std::string(4 * kMiB, 'x')));
-  CHECK(test::Value(small.pool.pool->GetUsage()).thick_promised == 4 * kMiB);
+  CHECK(test::Value(small.pool.pool->GetUsage()).thick_provisioned == 4 * kMiB);
 }
 
 TEST_CASE("a thick volume that lost bytes to a full disk is attached and reported") {
@@ -194,7 +194,7 @@ TEST_CASE("many creations at once get no more than there is, and each its own in
   CHECK(made == largest / kSize);
   CHECK(made + refused == kThreads);
   const PoolUsage usage = test::Value(pool.GetUsage());
-  CHECK(usage.thick_promised == made * kSize);
+  CHECK(usage.thick_provisioned == made * kSize);
   CHECK(usage.free >= usage.reserve);
   const std::vector<Volume> all = pool.List("", 0).value();
   for (const Volume& volume : all) CHECK_FALSE(pool.Condition(volume).abnormal);

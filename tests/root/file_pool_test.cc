@@ -86,7 +86,7 @@ TEST_CASE_METHOD(FilePoolFixture, "creating twice is creating once") {
   CHECK(second.id == first.id);
   CHECK(second.created_at == first.created_at);
   CHECK(pool->List("", 0).value().size() == 1);
-  CHECK(test::Value(pool->GetUsage()).thick_promised == 2 * kMiB);
+  CHECK(test::Value(pool->GetUsage()).thick_provisioned == 2 * kMiB);
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "the same name with other properties is another volume's name") {
@@ -155,7 +155,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume that does not fit is refused and lea
   contradiction.limit_bytes = 8191;
   CHECK_FAILS(pool->Create(contradiction), kOutOfRange, "limit_bytes");
   CHECK(stdfs::is_empty(pool_path() + "/volumes"));
-  CHECK(test::Value(pool->GetUsage()).thick_promised == 0);
+  CHECK(test::Value(pool->GetUsage()).thick_provisioned == 0);
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "usage and capacity tell what was promised") {
@@ -163,8 +163,8 @@ TEST_CASE_METHOD(FilePoolFixture, "usage and capacity tell what was promised") {
   (void)Create(BlockSpec("thin", 16 * kMiB, Provisioning::kThin));
   for (int start = 0; start < 2; ++start) {
     const PoolUsage usage = test::Value(pool->GetUsage());
-    CHECK(usage.thick_promised == 8 * kMiB);
-    CHECK(usage.thin_promised == 16 * kMiB);
+    CHECK(usage.thick_provisioned == 8 * kMiB);
+    CHECK(usage.thin_provisioned == 16 * kMiB);
     CHECK(usage.volumes == 2);
     CHECK(usage.free <= usage.total);
     CHECK(usage.reserve > 0);

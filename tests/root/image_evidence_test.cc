@@ -123,7 +123,7 @@ struct OldRecord : FilePoolFixture {
     CHECK((ReadFile(ImageOf(id)) == image));
     CHECK(ReadFile(PathOf(id, "record.json")) == record);
     const PoolUsage usage = test::Value(pool->GetUsage());  // its room is not given to others
-    CHECK(usage.thick_promised + usage.thin_promised == 2 * kMiB);
+    CHECK(usage.thick_provisioned + usage.thin_provisioned == 2 * kMiB);
   }
 
   const VolumeId id = pool->IdForName("old");
