@@ -167,7 +167,7 @@ class RbdPool final : public pool::Pool {
   // rbd_pool_delete.cc
   absl::Status RemoveImageOf(const CephPool& ceph, const pool::VolumeRecord& record);
   absl::Status RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry);
-  absl::Status Entomb(const CephPool& ceph, RecordEntry& entry);
+  absl::Status WriteTombstone(const CephPool& ceph, RecordEntry& entry);
   absl::Status FinishDeletion(const CephPool& ceph, const RecordEntry& entry);
 
   // rbd_pool_grow.cc
@@ -179,36 +179,36 @@ class RbdPool final : public pool::Pool {
   // rbd_pool_attach.cc
   absl::Status RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const;
   absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, RecordEntry& entry,
-                                          const VolumeId& id, const Holder& wanted);
+                                          const VolumeId& id, const DeviceClaim& wanted);
   absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                                    const Holder& wanted);
+                                    const DeviceClaim& wanted);
   absl::Status CompleteFormatting(const CephPool& ceph, RecordEntry& entry);
   absl::Status RecordFormatted(const CephPool& ceph, RecordEntry& entry);
   absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, RecordEntry& entry,
-                                            const VolumeId& id, const Holder& announced);
+                                            const VolumeId& id, const DeviceClaim& announced);
 
   // rbd_pool_publish.cc
-  absl::Status RequirePublished(const RecordEntry& entry, const Holder& wanted) const;
+  absl::Status RequirePublished(const RecordEntry& entry, const DeviceClaim& wanted) const;
   absl::Status Withdraw(const CephPool& ceph, RecordEntry& entry, const std::string& node);
 
   // rbd_pool_nodes.cc
   absl::StatusOr<VolumeNodes> Admit(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                                    const Holder& wanted);
+                                    const DeviceClaim& wanted);
   absl::Status Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                        const Holder& wanted);
+                        const DeviceClaim& wanted);
   absl::Status Claim(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                     const Holder& announced, const std::string& client_address);
+                     const DeviceClaim& announced, const std::string& client_address);
   absl::Status EndClient(const CephPool& ceph, const RecordEntry& entry,
-                         const Holder& holder) const;
-  [[nodiscard]] absl::Status InUse(const std::string& uuid, const Holder& holder) const;
+                         const DeviceClaim& holder) const;
+  [[nodiscard]] absl::Status InUse(const std::string& uuid, const DeviceClaim& holder) const;
   absl::Status Release(const VolumeId& id);
 
   // rbd_pool_devices.cc
   absl::StatusOr<std::vector<os::RbdDevice>> FindDevices(const std::string& image_prefix);
   absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
   absl::StatusOr<os::RbdDevice> RequireHeldHere(const RecordEntry& entry);
-  [[nodiscard]] bool IsClaimOf(const Holder& holder, const os::RbdDevice& device) const;
-  [[nodiscard]] bool IsOwn(const Holder& holder) const;
+  [[nodiscard]] bool IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) const;
+  [[nodiscard]] bool IsOwn(const DeviceClaim& holder) const;
   absl::Status Unmap(const os::RbdDevice& device);
 
   const pool::PoolInfo info_;
@@ -226,11 +226,11 @@ class RbdPool final : public pool::Pool {
 
 // Makes the cluster refuse the holder's client for good, so that nothing it still has under way is
 // written. OK without more if the holder never got as far as having a client.
-[[nodiscard]] absl::Status Fence(Cluster& cluster, const Holder& holder);
+[[nodiscard]] absl::Status Fence(Cluster& cluster, const DeviceClaim& holder);
 
 // Whether a holder whose client does not watch the image has no client any more. A writer's client
 // always watches; a reader's never does, so it counts as gone only when it was fenced.
-[[nodiscard]] absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder);
+[[nodiscard]] absl::StatusOr<bool> IsGone(Cluster& cluster, const DeviceClaim& holder);
 
 // That the record's image, if there is one, may go with it: it has the id that the record says; or,
 // of a record that has no id, because it was never completed, nobody has written to it.

@@ -27,7 +27,7 @@ absl::Status RequireShows(const os::RbdDevice& device, const CephPool& ceph,
       device.block.path, device.image, device.image_id, record.image_name, record.image_id);
 }
 
-void LogIfKept(const VolumeId& id, const absl::Status& released) {
+void LogReleaseFailure(const VolumeId& id, const absl::Status& released) {
   if (released.ok()) return;
   LogWarning("volume {} keeps its claim of this node: {}", id.ToString(), MessageOf(released));
 }
@@ -37,11 +37,11 @@ void LogIfKept(const VolumeId& id, const absl::Status& released) {
 absl::StatusOr<os::BlockDevice> RbdPool::MapDevice(const VolumeId& id, AccessMode mode) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
-  const Holder wanted{.node = common_->node_id,
-                      .client_address = "",
-                      .sharing = SharingOf(mode),
-                      .read_only = IsReaderOnly(mode),
-                      .boot_id = common_->stages.boot_id()};
+  const DeviceClaim wanted{.node = common_->node_id,
+                           .client_address = "",
+                           .sharing = SharingOf(mode),
+                           .read_only = IsReaderOnly(mode),
+                           .boot_id = common_->stages.boot_id()};
   RETURN_IF_ERROR(RequirePublished(entry, wanted));
   if (wanted.read_only) RETURN_IF_ERROR(RequireReadable(entry.record, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
@@ -76,21 +76,21 @@ absl::Status RbdPool::RequireReadable(const pool::VolumeRecord& record, const Vo
 }
 
 absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEntry& entry,
-                                                 const VolumeId& id, const Holder& wanted) {
+                                                 const VolumeId& id, const DeviceClaim& wanted) {
   ASSIGN_OR_RETURN(const auto present, FindDevice(id.uuid));
   if (!present) return Map(ceph, entry, id, wanted);
-  const Holder* const own = entry.nodes.Find(common_->node_id);
+  const DeviceClaim* const own = entry.nodes.Find(common_->node_id);
   const bool ours = own != nullptr && IsClaimOf(*own, *present);
   const bool as_wanted =
       ours && own->sharing == wanted.sharing && own->read_only == wanted.read_only;
   if (as_wanted) {
     RETURN_IF_ERROR(RequireShows(*present, ceph, entry.record));
     if (own->client_address.empty()) {
-      RETURN_IF_ERROR(Claim(ceph, entry, id, Holder(*own), present->client_address));
+      RETURN_IF_ERROR(Claim(ceph, entry, id, DeviceClaim(*own), present->client_address));
     }
     return *present;
   }
-  for (const Holder& holder : entry.nodes.holders) {
+  for (const DeviceClaim& holder : entry.nodes.holders) {
     // Another node's own device: two drivers share this kernel.
     if (!ours && holder.client_address == present->client_address) {
       return InUse(entry.record.volume.id.uuid, holder);
@@ -104,17 +104,18 @@ absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEnt
 }
 
 absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, RecordEntry& entry,
-                                           const VolumeId& id, const Holder& wanted) {
+                                           const VolumeId& id, const DeviceClaim& wanted) {
   RETURN_IF_ERROR(Announce(ceph, entry, id, wanted));
   auto device = MapAndClaim(ceph, entry, id, wanted);
   // While the kernel may still make a device, it is to be known for this node's.
   const bool is_open = common_->device_calls.IsUnderWay(id.uuid);
-  if (!device.ok() && !is_open) LogIfKept(id, Release(id));
+  if (!device.ok() && !is_open) LogReleaseFailure(id, Release(id));
   return device;
 }
 
 absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, RecordEntry& entry,
-                                                   const VolumeId& id, const Holder& announced) {
+                                                   const VolumeId& id,
+                                                   const DeviceClaim& announced) {
   ASSIGN_OR_RETURN(const MonitorAddresses monitors, AskMonitorAddresses(ceph.cluster()));
   ASSIGN_OR_RETURN(const std::string key, KeyOf(access_));
   const os::RbdMapping mapping{.image = NameOf(entry.record.image_name),

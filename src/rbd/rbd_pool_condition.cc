@@ -26,8 +26,8 @@ constexpr char kNotAsked[] = "not looked at: the Ceph cluster did not answer in 
 // Does the work on each of 0 to count - 1, with helpers as long as there are places: most of it is
 // waiting. Whoever works has a permit, and gives it back after each piece: calls take turns. The
 // work is told if it got none in time.
-void Spread(Semaphore& permits, std::size_t count,
-            const std::function<void(std::size_t, bool has_permit)>& work) {
+void ParallelFor(Semaphore& permits, std::size_t count,
+                 const std::function<void(std::size_t, bool has_permit)>& work) {
   std::atomic<std::size_t> next{0};
   const auto take_turns = [&](Semaphore::Permit permit) {
     for (std::size_t turn = next++; turn < count; turn = next++) {
@@ -52,13 +52,13 @@ void Spread(Semaphore& permits, std::size_t count,
 // Who has the image open, or should have it open, and is not what the record says.
 absl::Status RequireKnownClients(const ImageFacts& facts, const RecordEntry& entry) {
   const std::string& image = entry.record.image_name;
-  std::vector<std::string> strangers = facts.watchers;
+  std::vector<std::string> unknown_clients = facts.watchers;
   std::size_t announced = 0;  // nodes that map it now: their clients are not recorded yet
-  for (const Holder& holder : entry.nodes.holders) {
+  for (const DeviceClaim& holder : entry.nodes.holders) {
     if (holder.read_only) continue;  // such a client has no watch
     if (holder.client_address.empty()) {
       ++announced;
-    } else if (std::erase(strangers, holder.client_address) == 0) {
+    } else if (std::erase(unknown_clients, holder.client_address) == 0) {
       return FailedPrecondition(
           "node '{}' has the volume, but its client {} has image '{}' open no more: the node is "
           "gone, cut off or fenced, or could not yet record that it gave the volume back; another "
@@ -67,12 +67,13 @@ absl::Status RequireKnownClients(const ImageFacts& facts, const RecordEntry& ent
     }
   }
   // Whoever grows the image has it open.
-  if (strangers.size() <= announced || entry.record.grow_to_bytes != 0) return absl::OkStatus();
+  if (unknown_clients.size() <= announced || entry.record.grow_to_bytes != 0)
+    return absl::OkStatus();
   return FailedPrecondition(
       "image '{}' is open in clients {}, which no node of Holdfast is recorded to have: they may "
       "write to it, and no node gets the volume meanwhile; one that is gone is forgotten in half a "
       "minute, another is to be ended where it runs, or fenced: ceph osd blocklist add {}",
-      image, fmt::join(strangers, ", "), strangers.front());
+      image, fmt::join(unknown_clients, ", "), unknown_clients.front());
 }
 
 // Of a volume that was formatted, its record says so; while it is being formatted both say it.
@@ -158,15 +159,15 @@ std::vector<RbdPool::Look> RbdPool::LookAtAll(const CephPool& ceph,
     return look;
   };
   Semaphore& permits = common_->look_permits;
-  Spread(permits, looks.size(),
-         [&](std::size_t i, bool has_permit) { looks[i] = look_at(i, has_permit); });
+  ParallelFor(permits, looks.size(),
+              [&](std::size_t i, bool has_permit) { looks[i] = look_at(i, has_permit); });
   std::vector<std::size_t> doubtful;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (looks[i].IsToBeRepeated()) doubtful.push_back(i);
   }
   if (doubtful.empty()) return looks;
   std::this_thread::sleep_for(WithinCallDeadline(kSecondLook));
-  Spread(permits, doubtful.size(), [&](std::size_t i, bool has_permit) {
+  ParallelFor(permits, doubtful.size(), [&](std::size_t i, bool has_permit) {
     Look& first = looks[doubtful[i]];
     Look second = look_at(doubtful[i], has_permit);
     if (second.IsToBeRepeated() && !second.Confirms(first)) second.problem = absl::OkStatus();

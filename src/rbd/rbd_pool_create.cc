@@ -25,7 +25,7 @@ bool IsUncertain(const absl::Status& status) {
 }
 
 // Another process was faster; the repetition finds what it makes.
-absl::StatusOr<RecordEntry> OrTaken(absl::StatusOr<RecordEntry> begun) {
+absl::StatusOr<RecordEntry> AbortedIfExists(absl::StatusOr<RecordEntry> begun) {
   if (!absl::IsAlreadyExists(begun.status())) return begun;
   return WithCode(begun.status(), absl::StatusCode::kAborted);
 }
@@ -53,7 +53,7 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
   // What is there counts more than why nothing new can be made: a repeated call finds its volume
   // in a full pool, too.
   auto entry = RecordTable::Read(*ceph, uuid);
-  if (absl::IsNotFound(entry.status())) return OrTaken(std::move(begun)).status();
+  if (absl::IsNotFound(entry.status())) return AbortedIfExists(std::move(begun)).status();
   RETURN_IF_ERROR(entry.status());
   const Volume& present = entry->record.volume;
   const absl::Status same = pool::RequireSame(present, spec);
@@ -66,9 +66,9 @@ absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
     RETURN_IF_ERROR(RequireRemovable(*ceph, entry->record));
     if (same.ok()) return FillNewVolume(*ceph, *entry);
   }
-  RETURN_IF_ERROR(Entomb(*ceph, *entry));
+  RETURN_IF_ERROR(WriteTombstone(*ceph, *entry));
   RETURN_IF_ERROR(FinishDeletion(*ceph, *entry));
-  ASSIGN_OR_RETURN(auto anew, OrTaken(BeginCreation(*ceph, spec, uuid)));
+  ASSIGN_OR_RETURN(auto anew, AbortedIfExists(BeginCreation(*ceph, spec, uuid)));
   return FillNewVolume(*ceph, anew);
 }
 
@@ -98,7 +98,7 @@ absl::StatusOr<Volume> RbdPool::TryToFill(const CephPool& ceph, RecordEntry& ent
   const absl::Status made = MakeOwnImage(ceph, entry);
   if (!made.ok()) {
     if (IsUncertain(made)) return made;
-    absl::Status removed = Entomb(ceph, entry);
+    absl::Status removed = WriteTombstone(ceph, entry);
     if (removed.ok()) removed = FinishDeletion(ceph, entry);
     if (removed.ok()) return made;
     return Unavailable("{}; and what was made could not be removed yet: {}", MessageOf(made),

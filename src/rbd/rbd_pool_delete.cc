@@ -42,11 +42,11 @@ absl::Status RbdPool::Delete(const VolumeId& id) {
   if (pool::IsUsable(entry->record.volume.state)) {
     RETURN_IF_ERROR(RequireUnusedAnywhere(*ceph, *entry));
   }
-  RETURN_IF_ERROR(Entomb(*ceph, *entry));
+  RETURN_IF_ERROR(WriteTombstone(*ceph, *entry));
   return FinishDeletion(*ceph, *entry);
 }
 
-absl::Status RbdPool::Entomb(const CephPool& ceph, RecordEntry& entry) {
+absl::Status RbdPool::WriteTombstone(const CephPool& ceph, RecordEntry& entry) {
   if (entry.record.volume.state == VolumeState::kDeleting) return absl::OkStatus();
   RETURN_IF_ERROR(RequireRemovable(ceph, entry.record));
   pool::VolumeRecord tombstone = entry.record;
@@ -66,7 +66,7 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const RecordEn
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
   std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
   if (device) std::erase(watchers, device->client_address);
-  for (const Holder& holder : entry.nodes.holders) {
+  for (const DeviceClaim& holder : entry.nodes.holders) {
     if (std::erase(watchers, holder.client_address) > 0) return InUse(uuid, holder);
     if (IsOwn(holder)) continue;  // its device, if any, is unused
     ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
@@ -83,7 +83,7 @@ absl::Status RbdPool::FinishDeletion(const CephPool& ceph, const RecordEntry& en
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   // The deletion has begun, so the answer must be one that makes the caller repeat it.
   if (device) RETURN_IF_ERROR(WithCode(Unmap(*device), absl::StatusCode::kUnavailable));
-  for (const Holder& holder : entry.nodes.holders) {
+  for (const DeviceClaim& holder : entry.nodes.holders) {
     // What it still has under way would make objects that belong to no image.
     const bool held_here = device && IsClaimOf(holder, *device);
     if (!held_here && !holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));

@@ -54,7 +54,7 @@ absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
   const auto entry = Read(*ceph, id);
   if (!device) return absl::IsNotFound(entry.status()) ? entry.status() : UnmapDevice(id);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
-  const Holder* const own = entry.ok() ? entry->nodes.Find(common_->node_id) : nullptr;
+  const DeviceClaim* const own = entry.ok() ? entry->nodes.Find(common_->node_id) : nullptr;
   const bool ours =
       own != nullptr && IsClaimOf(*own, *device) && entry->record.image_name == device->image;
   if (ours) return UnmapDevice(id);
@@ -62,7 +62,7 @@ absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
                             device->block.path);
 }
 
-bool RbdPool::IsClaimOf(const Holder& holder, const os::RbdDevice& device) const {
+bool RbdPool::IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) const {
   return holder.node == common_->node_id &&
          (holder.client_address.empty() ? IsOwn(holder)
                                         : holder.client_address == device.client_address);
@@ -71,7 +71,7 @@ bool RbdPool::IsClaimOf(const Holder& holder, const os::RbdDevice& device) const
 // A writer of another boot may be another machine that was given this node's name, as a clone's or
 // a successor's: its watch tells whether it lives, as any other node's. Of a reader nothing would,
 // so after a reboot only its name tells whose it is.
-bool RbdPool::IsOwn(const Holder& holder) const {
+bool RbdPool::IsOwn(const DeviceClaim& holder) const {
   return common_->has_devices && holder.node == common_->node_id &&
          (holder.read_only || holder.boot_id == common_->stages.boot_id());
 }
@@ -96,11 +96,11 @@ absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
 absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
-  const Holder writer{.node = common_->node_id,
-                      .client_address = device ? device->client_address : "",
-                      .sharing = Sharing::kAlone,
-                      .read_only = false,
-                      .boot_id = common_->stages.boot_id()};
+  const DeviceClaim writer{.node = common_->node_id,
+                           .client_address = device ? device->client_address : "",
+                           .sharing = Sharing::kAlone,
+                           .read_only = false,
+                           .boot_id = common_->stages.boot_id()};
   if (device && entry.nodes.holders == std::vector{writer}) return *device;
   return FailedPrecondition("volume {} is not, or no longer, held by this node", uuid);
 }

@@ -48,7 +48,7 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
 }
 
 // FAILED_PRECONDITION naming the node.
-absl::Status RbdPool::InUse(const std::string& uuid, const Holder& holder) const {
+absl::Status RbdPool::InUse(const std::string& uuid, const DeviceClaim& holder) const {
   const std::string how = holder.sharing == Sharing::kAlone ? ""
                                                             : " with an access mode of several"
                                                               " nodes";
@@ -66,7 +66,7 @@ absl::Status RbdPool::InUse(const std::string& uuid, const Holder& holder) const
       holder.client_address.empty() ? "unknown" : holder.client_address, remedy);
 }
 
-absl::Status Fence(Cluster& cluster, const Holder& holder) {
+absl::Status Fence(Cluster& cluster, const DeviceClaim& holder) {
   std::string address = holder.client_address;
   if (address.empty()) return absl::OkStatus();
   LogWarning("fencing client {} of node '{}': its volume is taken over or deleted", address,
@@ -82,7 +82,7 @@ absl::Status Fence(Cluster& cluster, const Holder& holder) {
 }
 
 // Whether a holder that has no watch is known to be gone. Only writers are watched.
-absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder) {
+absl::StatusOr<bool> IsGone(Cluster& cluster, const DeviceClaim& holder) {
   if (!holder.read_only || holder.client_address.empty()) return true;
   return IsFenced(cluster, holder.client_address);
 }
@@ -90,19 +90,19 @@ absl::StatusOr<bool> IsGone(Cluster& cluster, const Holder& holder) {
 // The nodes that stay when `wanted` joins, once nobody else has the image: those with whom it can
 // share. Others are an error as long as they live, and are fenced when they are gone.
 absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& entry,
-                                           const VolumeId& id, const Holder& wanted) {
+                                           const VolumeId& id, const DeviceClaim& wanted) {
   const auto deadline = std::chrono::steady_clock::now() + WithinCallDeadline(kOpenerPatience);
   while (true) {
     RETURN_IF_ERROR(RequirePublished(entry, wanted));  // as the entry says now
     ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
     RETURN_IF_ERROR(RequireImage(facts, entry.record));
     RETURN_IF_ERROR(os::RequireRbdFeatures(facts->features));
-    std::vector<std::string> strangers = facts->watchers;
+    std::vector<std::string> unknown_clients = facts->watchers;
     VolumeNodes staying = entry.nodes;
     staying.holders.clear();
     VolumeNodes leaving;
-    for (const Holder& holder : entry.nodes.holders) {
-      const bool watches = std::erase(strangers, holder.client_address) > 0;
+    for (const DeviceClaim& holder : entry.nodes.holders) {
+      const bool watches = std::erase(unknown_clients, holder.client_address) > 0;
       if (holder.node != wanted.node && CanShare(holder, wanted)) {
         staying.holders.push_back(holder);
         continue;
@@ -114,21 +114,21 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& en
       }
       leaving.holders.push_back(holder);
     }
-    if (strangers.empty()) {
-      for (const Holder& holder : leaving.holders) {
+    if (unknown_clients.empty()) {
+      for (const DeviceClaim& holder : leaving.holders) {
         if (!holder.read_only) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
       }
       return staying;
     }
     if (std::chrono::steady_clock::now() > deadline) {
-      const auto announced = std::ranges::find_if(leaving.holders, [&](const Holder& holder) {
+      const auto announced = std::ranges::find_if(leaving.holders, [&](const DeviceClaim& holder) {
         return holder.client_address.empty() && !IsOwn(holder);
       });
       if (announced != leaving.holders.end()) return InUse(id.uuid, *announced);
       return FailedPrecondition(
           "image '{}' is open in clients {}, which no node of Holdfast is recorded to "
           "have; one that is gone, as after a reboot, is forgotten in half a minute: try again",
-          entry.record.image_name, fmt::join(strangers, ", "));
+          entry.record.image_name, fmt::join(unknown_clients, ", "));
     }
     std::this_thread::sleep_for(kOpenerInterval);
     ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));  // a stranger may have become a node by now
@@ -137,7 +137,7 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& en
 
 // Says in the journal that this node is about to map the image. Nothing is mapped yet.
 absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                               const Holder& wanted) {
+                               const DeviceClaim& wanted) {
   for (int attempt = 1;; ++attempt) {
     ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, entry, id, wanted));
     if (entry.nodes.Find(common_->node_id) == nullptr)
@@ -151,11 +151,11 @@ absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const V
 // Adds the address of the mapped device's client to what was announced. ABORTED if another node has
 // removed that meanwhile.
 absl::Status RbdPool::Claim(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                            const Holder& announced, const std::string& client_address) {
-  Holder claim = announced;
+                            const DeviceClaim& announced, const std::string& client_address) {
+  DeviceClaim claim = announced;
   claim.client_address = client_address;
   for (int attempt = 1;; ++attempt) {
-    const Holder* const own = entry.nodes.Find(common_->node_id);
+    const DeviceClaim* const own = entry.nodes.Find(common_->node_id);
     if (own == nullptr || *own != announced) {
       return Aborted("another node was faster with volume {}; try again", id.ToString());
     }
@@ -169,7 +169,7 @@ absl::Status RbdPool::Claim(const CephPool& ceph, RecordEntry& entry, const Volu
 // it is fenced, because it may be another machine's that is only cut off. UNAVAILABLE while it has
 // a watch: that which a reboot has left ends by itself.
 absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
-                                const Holder& holder) const {
+                                const DeviceClaim& holder) const {
   ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
   const std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
   const bool is_open = holder.client_address.empty()
@@ -188,7 +188,7 @@ absl::Status RbdPool::Release(const VolumeId& id) {
     auto entry = Read(*ceph, id);
     if (absl::IsNotFound(entry.status())) return absl::OkStatus();
     RETURN_IF_ERROR(entry.status());
-    const Holder* const own = entry->nodes.Find(common_->node_id);
+    const DeviceClaim* const own = entry->nodes.Find(common_->node_id);
     if (own == nullptr) return absl::OkStatus();
     if (!IsOwn(*own)) RETURN_IF_ERROR(EndClient(*ceph, *entry, *own));
     const absl::Status released =

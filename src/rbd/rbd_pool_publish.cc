@@ -59,14 +59,14 @@ absl::Status RbdPool::Withdraw(const CephPool& ceph, RecordEntry& entry, const s
   const auto concerned = [&](const auto& one) { return node.empty() || one.node == node; };
   const bool was_published = std::erase_if(nodes.published, concerned) > 0;
   if (was_published) RETURN_IF_ERROR(RecordTable::SetNodes(ceph, entry, nodes));
-  for (const Holder& holder : entry.nodes.holders) {
+  for (const DeviceClaim& holder : entry.nodes.holders) {
     if (concerned(holder)) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
   }
   const bool was_held = std::erase_if(nodes.holders, concerned) > 0;
   return was_held ? RecordTable::SetNodes(ceph, entry, nodes) : absl::OkStatus();
 }
 
-absl::Status RbdPool::RequirePublished(const RecordEntry& entry, const Holder& wanted) const {
+absl::Status RbdPool::RequirePublished(const RecordEntry& entry, const DeviceClaim& wanted) const {
   if (!common_->attach) return absl::OkStatus();
   const std::string& uuid = entry.record.volume.id.uuid;
   const PublishedNode* const published = entry.nodes.FindPublished(common_->node_id);

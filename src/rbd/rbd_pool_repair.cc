@@ -84,7 +84,7 @@ absl::StatusOr<bool> RbdPool::RepairRecord(const CephPool& ceph, RecordEntry& en
     RETURN_IF_ERROR(FinishGrowth(ceph, entry));
     return true;
   }
-  RETURN_IF_ERROR(Entomb(ceph, entry));
+  RETURN_IF_ERROR(WriteTombstone(ceph, entry));
   RETURN_IF_ERROR(FinishDeletion(ceph, entry));
   return true;
 }

@@ -55,12 +55,12 @@ absl::Status RequireAddress(const std::string& address) {
   return Internal("{} is damaged: it has a client address that cannot be", kWhat);
 }
 
-absl::StatusOr<Holder> DecodeHolder(const json& object) {
-  Holder holder{.node = object.at("node").get<std::string>(),
-                .client_address = object.at("client_address").get<std::string>(),
-                .sharing = Sharing::kAlone,
-                .read_only = object.at("read_only").get<bool>(),
-                .boot_id = object.value("boot_id", "")};
+absl::StatusOr<DeviceClaim> DecodeClaim(const json& object) {
+  DeviceClaim holder{.node = object.at("node").get<std::string>(),
+                     .client_address = object.at("client_address").get<std::string>(),
+                     .sharing = Sharing::kAlone,
+                     .read_only = object.at("read_only").get<bool>(),
+                     .boot_id = object.value("boot_id", "")};
   RETURN_IF_ERROR(RequireNode(holder.node));
   RETURN_IF_ERROR(RequireAddress(holder.client_address));
   ASSIGN_OR_RETURN(holder.sharing, SharingNamed(object.at("sharing").get<std::string>()));
@@ -69,7 +69,7 @@ absl::StatusOr<Holder> DecodeHolder(const json& object) {
 
 }  // namespace
 
-bool CanShare(const Holder& one, const Holder& other) {
+bool CanShare(const DeviceClaim& one, const DeviceClaim& other) {
   return one.sharing == other.sharing && one.sharing != Sharing::kAlone;
 }
 
@@ -83,12 +83,12 @@ const PublishedNode* VolumeNodes::FindPublished(std::string_view node) const {
   return found == published.end() ? nullptr : &*found;
 }
 
-const Holder* VolumeNodes::Find(std::string_view node) const {
-  const auto found = std::ranges::find(holders, node, &Holder::node);
+const DeviceClaim* VolumeNodes::Find(std::string_view node) const {
+  const auto found = std::ranges::find(holders, node, &DeviceClaim::node);
   return found == holders.end() ? nullptr : &*found;
 }
 
-VolumeNodes VolumeNodes::With(Holder holder) const {
+VolumeNodes VolumeNodes::With(DeviceClaim holder) const {
   VolumeNodes nodes = Without(holder.node);
   nodes.holders.push_back(std::move(holder));
   return nodes;
@@ -96,14 +96,14 @@ VolumeNodes VolumeNodes::With(Holder holder) const {
 
 VolumeNodes VolumeNodes::Without(std::string_view node) const {
   VolumeNodes nodes = *this;
-  std::erase_if(nodes.holders, [&](const Holder& holder) { return holder.node == node; });
+  std::erase_if(nodes.holders, [&](const DeviceClaim& holder) { return holder.node == node; });
   return nodes;
 }
 
 std::string EncodeNodes(const VolumeNodes& nodes) {
   if (nodes == VolumeNodes()) return "";
   json holders = json::array();
-  for (const Holder& holder : nodes.holders) {
+  for (const DeviceClaim& holder : nodes.holders) {
     holders.push_back({{"node", holder.node},
                        {"client_address", holder.client_address},
                        {"sharing", NameOf(holder.sharing)},
@@ -124,7 +124,7 @@ absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text) {
   ASSIGN_OR_RETURN(const json object, pool::DecodeChecked(text, kVersion, kWhat));
   try {
     for (const json& described : object.at("holders")) {
-      ASSIGN_OR_RETURN(Holder holder, DecodeHolder(described));
+      ASSIGN_OR_RETURN(DeviceClaim holder, DecodeClaim(described));
       nodes.holders.push_back(std::move(holder));
     }
     for (const json& described : object.at("published")) {

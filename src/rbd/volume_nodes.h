@@ -14,7 +14,7 @@ namespace holdfast::rbd {
 // A node on which a volume is, or is about to be, a device. Announced before mapping, claimed with
 // the client's address after it and before the first access; held until it is unmapped, by its node
 // or, when its client is gone, by whoever fences it.
-struct Holder {
+struct DeviceClaim {
   std::string node;
   std::string client_address;  // of the node's client for this one device; empty: announced
   Sharing sharing = Sharing::kAlone;
@@ -22,12 +22,12 @@ struct Holder {
   // Of the kernel that has the device: two machines that were given one name have two.
   std::string boot_id = "";
 
-  friend bool operator==(const Holder&, const Holder&) = default;
+  friend bool operator==(const DeviceClaim&, const DeviceClaim&) = default;
 };
 
 // Whether two nodes may have a volume at once: only if both share it, in the same way. So a
 // filesystem that one node may write has no other node.
-[[nodiscard]] bool CanShare(const Holder& one, const Holder& other);
+[[nodiscard]] bool CanShare(const DeviceClaim& one, const DeviceClaim& other);
 
 // A node on which the volume may be staged, where that is asked for (docs/adr/0019).
 struct PublishedNode {
@@ -40,12 +40,12 @@ struct PublishedNode {
 
 // In each list a node is at most once, and any two of them can share.
 struct VolumeNodes {
-  std::vector<Holder> holders;
+  std::vector<DeviceClaim> holders;
   std::vector<PublishedNode> published;
 
-  [[nodiscard]] const Holder* Find(std::string_view node) const;
+  [[nodiscard]] const DeviceClaim* Find(std::string_view node) const;
   [[nodiscard]] const PublishedNode* FindPublished(std::string_view node) const;
-  [[nodiscard]] VolumeNodes With(Holder holder) const;  // in the place of its node's, if any
+  [[nodiscard]] VolumeNodes With(DeviceClaim holder) const;  // in the place of its node's, if any
   [[nodiscard]] VolumeNodes Without(std::string_view node) const;
 
   friend bool operator==(const VolumeNodes&, const VolumeNodes&) = default;

@@ -9,25 +9,25 @@
 namespace holdfast::rbd {
 namespace {
 
-Holder At(const char* node, Sharing sharing, bool read_only = false) {
-  return Holder{.node = node,
-                .client_address = std::string("10.0.0.1:0/") + node,
-                .sharing = sharing,
-                .read_only = read_only,
-                .boot_id = "0f6d2c34-0000-4000-8000-000000000001"};
+DeviceClaim At(const char* node, Sharing sharing, bool read_only = false) {
+  return DeviceClaim{.node = node,
+                     .client_address = std::string("10.0.0.1:0/") + node,
+                     .sharing = sharing,
+                     .read_only = read_only,
+                     .boot_id = "0f6d2c34-0000-4000-8000-000000000001"};
 }
 
-VolumeNodes Held(std::vector<Holder> holders) {
+VolumeNodes Held(std::vector<DeviceClaim> holders) {
   return VolumeNodes{.holders = std::move(holders), .published = {}};
 }
 
 TEST_CASE("nodes have a volume together only if all of them share it in one way") {
-  const Holder writer = At("a", Sharing::kAlone);
-  const Holder lone_reader = At("b", Sharing::kAlone, true);
-  const Holder reader = At("c", Sharing::kReaders, true);
-  const Holder one_of_many = At("d", Sharing::kWriters);
-  for (const Holder& alone : {writer, lone_reader}) {
-    for (const Holder& other : {writer, lone_reader, reader, one_of_many}) {
+  const DeviceClaim writer = At("a", Sharing::kAlone);
+  const DeviceClaim lone_reader = At("b", Sharing::kAlone, true);
+  const DeviceClaim reader = At("c", Sharing::kReaders, true);
+  const DeviceClaim one_of_many = At("d", Sharing::kWriters);
+  for (const DeviceClaim& alone : {writer, lone_reader}) {
+    for (const DeviceClaim& other : {writer, lone_reader, reader, one_of_many}) {
       CHECK_FALSE(CanShare(alone, other));
       CHECK_FALSE(CanShare(other, alone));
     }
@@ -41,7 +41,7 @@ TEST_CASE("nodes have a volume together only if all of them share it in one way"
 TEST_CASE("a node has a volume once") {
   VolumeNodes nodes = VolumeNodes().With(At("a", Sharing::kReaders, true));
   nodes = nodes.With(At("b", Sharing::kReaders, true));
-  Holder announced = At("a", Sharing::kReaders, true);
+  DeviceClaim announced = At("a", Sharing::kReaders, true);
   announced.client_address.clear();
   nodes = nodes.With(announced);
   REQUIRE(nodes.holders.size() == 2);
@@ -93,7 +93,7 @@ TEST_CASE("a record of nodes that cannot be is believed in nothing") {
   CHECK_FAILS(DecodeNodes(pool::EncodeChecked(
                   {{"holders", {{{"node", "a"}}}}, {"published", nlohmann::json::array()}}, 1)),
               kInternal, "damaged");
-  Holder strange = At("a", Sharing::kAlone);
+  DeviceClaim strange = At("a", Sharing::kAlone);
   strange.client_address = "10.0.0.1:0/7; reboot";
   CHECK_FAILS(DecodeNodes(EncodeNodes(Held({strange}))), kInternal, "client address");
   strange = At("a b", Sharing::kAlone);
