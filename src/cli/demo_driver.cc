@@ -25,7 +25,7 @@ namespace {
 constexpr char kThisProgram[] = "/proc/self/exe";
 constexpr std::chrono::seconds kStartTime{30};
 constexpr std::chrono::seconds kStopTime{40};  // the driver itself gives calls 30 s
-constexpr std::chrono::milliseconds kLookAgain{2};
+constexpr std::chrono::milliseconds kPollInterval{2};
 constexpr std::size_t kLogTail = 2000;
 
 // Between fork and exec in a process that may have threads: async-signal-safe calls only.
@@ -82,7 +82,7 @@ absl::Status DemoDriver::Start() {
   while (true) {
     ASSIGN_OR_RETURN(const bool ready, IsReady());
     if (ready) return absl::OkStatus();
-    if (EndsWithin(kLookAgain)) {
+    if (EndsWithin(kPollInterval)) {
       ASSIGN_OR_RETURN(const int code, Reap());
       return Internal("the driver ended with {}; the end of its log:\n{}", code, LogTail());
     }

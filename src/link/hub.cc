@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::chrono::seconds kRegisterTime{10};
 // A node that lost its link is back within this, unless it is gone.
-constexpr std::chrono::seconds kReturnTime{5};
+constexpr std::chrono::seconds kReconnectGrace{5};
 // After a start every node that is alive is back within this, twice its longest pause; or, where
 // thousands come, when none has come for longer than that pause.
 constexpr std::chrono::seconds kSettleTime{10};
-constexpr std::chrono::seconds kQuietTime{6};
+constexpr std::chrono::seconds kSettleQuietPeriod{6};
 constexpr std::chrono::seconds kLongestSettleTime{60};
 // A node that is away for longer has left the cluster, or somebody looks after it.
-constexpr std::chrono::minutes kMourning{10};
+constexpr std::chrono::minutes kLostNodeRetention{10};
 // No command takes longer, so none is lost with a stream that is given this time to end.
 constexpr std::chrono::seconds kLastCommands{60};
 
@@ -98,12 +98,13 @@ bool Hub::IsSettled() const {
 void Hub::PostponeSettled() {
   const auto now = std::chrono::steady_clock::now();
   if (now >= settled_at_) return;
-  settled_at_ = std::clamp(now + kQuietTime, settled_at_, started_at_ + kLongestSettleTime);
+  settled_at_ = std::clamp(now + kSettleQuietPeriod, settled_at_, started_at_ + kLongestSettleTime);
 }
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto limit = std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReturnTime});
+  const auto limit =
+      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReconnectGrace});
   changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
   return nodes_.size() > nodes;
 }
@@ -112,7 +113,7 @@ std::vector<std::string> Hub::Missing() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> missing;
   for (const auto& [name, since] : lost_) {
-    if (std::chrono::steady_clock::now() - since < kMourning) missing.push_back(name);
+    if (std::chrono::steady_clock::now() - since < kLostNodeRetention) missing.push_back(name);
   }
   return missing;
 }
@@ -134,7 +135,7 @@ bool Hub::WaitFor(const std::string& node, Deadline deadline) {
 
 std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto limit = std::min<Duration>(TimeLeft(deadline), kReturnTime);
+  const auto limit = std::min<Duration>(TimeLeft(deadline), kReconnectGrace);
   changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.contains(node); });
   const auto found = nodes_.find(node);
   return found == nodes_.end() ? nullptr : found->second.session;
@@ -287,7 +288,7 @@ absl::Status Hub::RequireSamePools(const std::string& node, const PoolIds& pools
 void Hub::ForgetGone() {
   const auto now = std::chrono::steady_clock::now();
   std::erase_if(lost_, [&](const auto& lost) {
-    const bool gone = now - lost.second >= kMourning;
+    const bool gone = now - lost.second >= kLostNodeRetention;
     if (gone) names_.Forget(lost.first);
     return gone;
   });

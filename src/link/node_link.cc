@@ -24,8 +24,8 @@ constexpr std::chrono::seconds kOverlap{5};
 constexpr std::chrono::seconds kLastCommands{60};
 // Smaller than any volume, larger than what a log file grows by: told less often, or thousands of
 // nodes would tell it all the time.
-constexpr std::int64_t kTrifle = 1 << 20;
-constexpr milliseconds kTrifleInterval{10'000};
+constexpr std::int64_t kMinReportedChange = 1 << 20;
+constexpr milliseconds kSmallChangeInterval{10'000};
 constexpr int kKeepaliveMs = 10'000;  // a dead path is noticed within this and the next
 constexpr int kKeepaliveTimeoutMs = 5'000;
 
@@ -42,7 +42,7 @@ grpc::ChannelArguments Arguments() {
 }
 
 // Between half of it and all: thousands of nodes must not come back at one moment.
-milliseconds Scatter(milliseconds pause) {
+milliseconds Jittered(milliseconds pause) {
   static thread_local std::minstd_rand random(std::random_device{}());
   return milliseconds(
       std::uniform_int_distribution<std::int64_t>(pause.count() / 2, pause.count())(random));
@@ -151,7 +151,7 @@ void NodeLink::Run() {
       pause = kFirstPause;
       last_failure.clear();
       Replace(wire);
-      Hold(Clock::now() + Scatter(renewal_));
+      Hold(Clock::now() + Jittered(renewal_));
       if (IsLinked()) continue;  // it is time for a new stream
     } else if (refusal.error_message() != last_failure) {
       // A controller that stays away is reported once, not at every attempt.
@@ -159,7 +159,7 @@ void NodeLink::Run() {
                  controller_, refusal.error_message());
       last_failure = refusal.error_message();
     }
-    const auto until = Clock::now() + Scatter(pause);
+    const auto until = Clock::now() + Jittered(pause);
     pause = std::min(2 * pause, kLongestPause);
     while (!IsEnding() && Clock::now() < until) Hold(until);
   }
@@ -346,7 +346,7 @@ void NodeLink::PushPools(Wire& wire) {
   v1::FromNode message;
   *message.mutable_pools() = work_.measure();
   const auto now = Clock::now();
-  const std::int64_t least = now - wire.told_at < kTrifleInterval ? kTrifle : 1;
+  const std::int64_t least = now - wire.told_at < kSmallChangeInterval ? kMinReportedChange : 1;
   if (!DiffersBy(least, wire.told, message.pools())) return;
   if (!wire.Write(message)) return;
   wire.told = message.pools();

@@ -27,7 +27,7 @@ constexpr std::uint32_t kSmallSector = 512;
 constexpr std::uint32_t kLargeSector = 4096;
 // Where there is no room to try it: every disk takes the large unit, and a loop device falls back
 // to buffered I/O where direct I/O is refused.
-constexpr DirectIoSupport kUntried{.direct_io = true, .sector_size = kLargeSector};
+constexpr DirectIoSupport kAssumed{.direct_io = true, .sector_size = kLargeSector};
 
 std::string UuidText(const unsigned char* uuid) {
   char text[37];
@@ -125,7 +125,7 @@ absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
   if (!file.valid()) {
     // No direct I/O, or no unnamed files to try it on.
     if (errno == EINVAL || errno == EOPNOTSUPP) return DirectIoSupport{};
-    if (IsFull(errno)) return kUntried;
+    if (IsFull(errno)) return kAssumed;
     return OsError(errno, "cannot make a temporary file to try direct I/O on");
   }
   // Real data: reads of a hole need no device and prove nothing.
@@ -140,7 +140,7 @@ absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
     return OsError(errno, "cannot write a temporary file to try direct I/O on");
   }
   const std::optional<std::uint32_t> stated = StatedDirectIoUnit(file.get());
-  if (written < 0 && !stated) return kUntried;
+  if (written < 0 && !stated) return kAssumed;
   const std::uint32_t unit = stated ? *stated : TriedDirectIoUnit(file.get(), buffer.get());
   if (unit == 0 || unit > kLargeSector) return DirectIoSupport{};
   return DirectIoSupport{.direct_io = true,

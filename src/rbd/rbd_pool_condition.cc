@@ -20,7 +20,7 @@
 namespace holdfast::rbd {
 namespace {
 
-constexpr std::chrono::seconds kSecondLook{1};
+constexpr std::chrono::seconds kRecheckDelay{1};
 constexpr char kNotAsked[] = "not looked at: the Ceph cluster did not answer in time for others";
 
 // Does the work on each of 0 to count - 1, with helpers as long as there are places: most of it is
@@ -166,7 +166,7 @@ std::vector<RbdPool::Look> RbdPool::LookAtAll(const CephPool& ceph,
     if (looks[i].IsToBeRepeated()) doubtful.push_back(i);
   }
   if (doubtful.empty()) return looks;
-  std::this_thread::sleep_for(WithinCallDeadline(kSecondLook));
+  std::this_thread::sleep_for(WithinCallDeadline(kRecheckDelay));
   ParallelFor(permits, doubtful.size(), [&](std::size_t i, bool has_permit) {
     Look& first = looks[doubtful[i]];
     Look second = look_at(doubtful[i], has_permit);

@@ -18,7 +18,7 @@ namespace holdfast::server {
 namespace {
 
 constexpr int kPauseMs = 100;
-constexpr std::chrono::minutes kBetweenLines{1};
+constexpr std::chrono::minutes kLogInterval{1};
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void Acceptor::Accept() {
 void Acceptor::CountRefusal() {
   ++refused_;
   const auto now = std::chrono::steady_clock::now();
-  if (now - told_ < kBetweenLines) return;
+  if (now - told_ < kLogInterval) return;
   LogWarning(
       "{} connections refused: the process may have {} files open, and each connection is one; "
       "raise the limit (LimitNOFILE, the container runtime's default)",

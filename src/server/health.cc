@@ -10,7 +10,7 @@ namespace holdfast::server {
 namespace {
 
 constexpr std::chrono::milliseconds kProbeTime{800};  // kubelet waits 1 s unless told otherwise
-constexpr int kUnwell = 503;
+constexpr int kServiceUnavailable = 503;
 
 grpc::Status Probe(csi::v1::Identity::Stub& identity, csi::v1::ProbeResponse& response) {
   grpc::ClientContext context;
@@ -20,7 +20,7 @@ grpc::Status Probe(csi::v1::Identity::Stub& identity, csi::v1::ProbeResponse& re
 
 HttpAnswer AnswerOf(const absl::Status& status) {
   if (status.ok()) return {200, "ok\n"};
-  return {kUnwell, MessageOf(status) + "\n"};
+  return {kServiceUnavailable, MessageOf(status) + "\n"};
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ namespace holdfast::server {
 namespace {
 
 constexpr std::chrono::seconds kHousekeeping{1};
-constexpr std::chrono::milliseconds kGoodbyeTime{500};
+constexpr std::chrono::milliseconds kShutdownGrace{500};
 // Who connects and opens no stream holds a descriptor no longer than this.
-constexpr int kStreamlessMs = 10'000;
+constexpr int kIdleConnectionMs = 10'000;
 constexpr int kReserve = 256;  // descriptors for sockets of sidecars, files, children
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
@@ -51,8 +51,8 @@ void SetBounds(grpc::ServerBuilder& builder) {
   builder.SetResourceQuota(quota);
   builder.SetMaxReceiveMessageSize(link::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, link::kMaxStreamsPerConnection);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kStreamlessMs);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kStreamlessMs);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kIdleConnectionMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
@@ -84,7 +84,7 @@ absl::Status LinkServer::Listen(const std::string& address, const link::TlsDirec
   builder.RegisterService(&hub_.service());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return Internal("cannot start the link's server");
-  ASSIGN_OR_RETURN(housekeeper_, StartThread([this] { KeepHouse(); }));
+  ASSIGN_OR_RETURN(housekeeper_, StartThread([this] { RunMaintenance(); }));
   ASSIGN_OR_RETURN(os::UniqueFd socket, ListenOnTcp(address));
   ASSIGN_OR_RETURN(acceptor_,
                    Acceptor::Start(std::move(socket), file_limit, kReserve,
@@ -113,11 +113,11 @@ LinkServer::~LinkServer() {
   acceptor_.reset();
   hub_.Stop();
   if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
+  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   server_->Wait();
 }
 
-void LinkServer::KeepHouse() {
+void LinkServer::RunMaintenance() {
   std::unique_lock lock(mutex_);
   bool any_unproved = false;
   auto next_round = std::chrono::steady_clock::now() + kHousekeeping;

@@ -32,7 +32,7 @@ class LinkServer final {
   LinkServer(link::Hub& hub, const LinkConnections::Bounds& bounds);
   absl::Status Listen(const std::string& address, const link::TlsDirectory& tls, int file_limit);
   void Take(int connection, const Acceptor::Take& give);
-  void KeepHouse();
+  void RunMaintenance();
 
   link::Hub& hub_;
   LinkConnections connections_;

@@ -54,7 +54,7 @@ namespace {
 constexpr std::chrono::seconds kStopTime{25};  // kubelet's patience is 30 s
 constexpr std::chrono::milliseconds kLastWords{500};
 constexpr std::size_t kMostNamed = 20;  // calls, when they are not waited for any longer
-constexpr std::chrono::milliseconds kGoodbyeTime{500};
+constexpr std::chrono::milliseconds kShutdownGrace{500};
 // A CreateVolume may list every node of a large cluster as topology.
 constexpr int kMaxMessageBytes = 64 << 20;
 
@@ -362,7 +362,7 @@ absl::Status Serve(const Config& config) {
   acceptor.reset();
   name.reset();
   // A peer that is connected and silent would keep gRPC waiting for a ping of its own.
-  server->Shutdown(std::chrono::system_clock::now() + kGoodbyeTime);
+  server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   os::RetireIdleLoops();
   LogInfo("stopped");
   return absl::OkStatus();
