@@ -62,7 +62,7 @@ absl::StatusOr<Layer> LayerBehind(const os::UniqueFd& handle, const std::string&
   return layer;
 }
 
-Verdict Judge(const Layer& layer, const Teardown& teardown) {
+Verdict Classify(const Layer& layer, const Teardown& teardown) {
   const DeviceOwner& owner = layer.owner;
   if (owner.IsOf(teardown.uuid)) return Verdict::kOwn;
   if (owner.kind == DeviceOwner::Kind::kNobody) {
@@ -126,7 +126,7 @@ absl::StatusOr<Verdict> PrepareUnmount(const os::TargetPath& target, const Teard
                                        bool staged) {
   ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
   ASSIGN_OR_RETURN(const Layer layer, LayerBehind(handle, target.path()));
-  const Verdict verdict = Judge(layer, teardown);
+  const Verdict verdict = Classify(layer, teardown);
   if (!staged || verdict != Verdict::kOwn || layer.node) return verdict;
   RETURN_IF_ERROR(RequireMountedHereOnly(target, layer.device));
   RETURN_IF_ERROR(Annotate(ThawBehind(handle), target.path()));

@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) co
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   std::vector<Leftover> leftovers;
   for (const std::string& id : ids) {
-    const auto kind = Judge(id, mounts);
+    const auto kind = Classify(id, mounts);
     if (kind.ok() && *kind) leftovers.push_back({**kind, id});
   }
   return leftovers;
@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) co
 
 // What is left over of a volume that has a stage record or a device. Nothing when it is wanted; an
 // error when that cannot be told, so that it has to be left alone.
-absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::string& volume_id,
-                                                                   const MountTable& mounts) const {
+absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Classify(
+    const std::string& volume_id, const MountTable& mounts) const {
   ASSIGN_OR_RETURN(const StageState state, stages_.StateOf(volume_id));
   if (state == StageState::kOtherBoot || state == StageState::kDamaged) {
     return LeftoverKind::kVoidStageRecord;
@@ -96,7 +96,7 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Judge(const std::st
 
 absl::StatusOr<bool> StageReconciler::Repair(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
-  ASSIGN_OR_RETURN(const auto kind, Judge(volume_id, mounts));
+  ASSIGN_OR_RETURN(const auto kind, Classify(volume_id, mounts));
   if (!kind) return false;
   if (*kind == LeftoverKind::kInterruptedGrowth) {
     RETURN_IF_ERROR(SettleGrowth(volume_id));

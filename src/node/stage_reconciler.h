@@ -30,8 +30,8 @@ class StageReconciler final {
   [[nodiscard]] absl::StatusOr<bool> Repair(const std::string& volume_id) const;
 
  private:
-  absl::StatusOr<std::optional<LeftoverKind>> Judge(const std::string& volume_id,
-                                                    const os::MountTable& mounts) const;
+  absl::StatusOr<std::optional<LeftoverKind>> Classify(const std::string& volume_id,
+                                                       const os::MountTable& mounts) const;
   [[nodiscard]] absl::Status SettleStaging(const std::string& volume_id) const;
   [[nodiscard]] absl::Status SettleGrowth(const std::string& volume_id) const;
   [[nodiscard]] absl::Status GiveBack(const std::string& volume_id) const;

@@ -107,7 +107,7 @@ void Reconciler::LookAfter(pool::Pool* pool) {
     Leftovers open;
     for (const Leftover& leftover : FindAll(pool, open)) {
       const auto start = std::chrono::steady_clock::now();
-      Treat(leftover, name, open);
+      Handle(leftover, name, open);
       const auto took = std::chrono::steady_clock::now() - start;
       if (!Rest(std::max(kShortestRest, std::chrono::duration_cast<milliseconds>(took)))) return;
     }
@@ -136,7 +136,7 @@ std::vector<Leftover> Reconciler::FindAll(pool::Pool* pool, Leftovers& open) con
   return all;
 }
 
-void Reconciler::Treat(const Leftover& leftover, const std::string& of, Leftovers& open) {
+void Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftovers& open) {
   const auto lock = volume_locks_.TryLockInBackground(leftover.subject, "the reconciler");
   if (!lock) {  // a call is at work on it: nothing new is known
     const std::lock_guard guard(mutex_);

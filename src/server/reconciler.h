@@ -74,7 +74,7 @@ class Reconciler final {
   // `pool` is nullptr for what belongs to no pool here.
   void LookAfter(pool::Pool* pool);
   [[nodiscard]] std::vector<Leftover> FindAll(pool::Pool* pool, Leftovers& open) const;
-  void Treat(const Leftover& leftover, const std::string& of, Leftovers& open);
+  void Handle(const Leftover& leftover, const std::string& of, Leftovers& open);
   absl::StatusOr<bool> Repair(const Leftover& leftover);
   static void Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open);
   void Publish(const std::string& of, Leftovers open);

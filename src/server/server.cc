@@ -43,7 +43,7 @@
 #include "server/kubelet_registration.h"
 #include "server/link_server.h"
 #include "server/metrics.h"
-#include "server/observation.h"
+#include "server/monitoring_endpoints.h"
 #include "server/reconciler.h"
 #include "server/socket.h"
 #include "server/stop_guard.h"
@@ -59,8 +59,8 @@ constexpr std::chrono::milliseconds kShutdownGrace{500};
 constexpr int kMaxMessageBytes = 64 << 20;
 
 // What the services work on; outlives the gRPC server.
-struct Parts {
-  explicit Parts(pool::StageStore store) : stages(std::move(store)) {}
+struct ServerState {
+  explicit ServerState(pool::StageStore store) : stages(std::move(store)) {}
   pool::Pools pools;
   pool::StageStore stages;
   KeyLock volume_locks;
@@ -75,7 +75,7 @@ identity::Needs NeedsOf(const Config& config) {
 }
 
 struct Services {
-  Services(const Config& config, Parts& parts)
+  Services(const Config& config, ServerState& parts)
       : identity(config.driver_name, parts.pools, parts.calls, NeedsOf(config)),
         controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.stages,
                     parts.volume_locks, parts.calls}),
@@ -96,8 +96,8 @@ std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
 }
 
 // A controller whose volumes are on nodes, or in pools that need none.
-struct Linked {
-  Linked(const Config& config, Parts& parts, controller::Service& own)
+struct LinkedController {
+  LinkedController(const Config& config, ServerState& parts, controller::Service& own)
       : identity(MakeNodeIdentity(config)),
         hub(config.driver_name, *identity),
         router({config.driver_name, config.attach, hub, parts.pools, own, parts.volume_locks,
@@ -167,7 +167,7 @@ absl::Status WaitForPools(const std::vector<pool::AwaitedPool*>& awaited, std::s
   return WithCode(missing, absl::StatusCode::kFailedPrecondition);
 }
 
-absl::Status OpenPools(const Config& config, int state_directory_fd, Parts& parts) {
+absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState& parts) {
   const rbd::Process process{.node_id = config.node_id,
                              .is_controller = config.role != Role::kNode,
                              .has_devices = config.role != Role::kController,
@@ -206,7 +206,7 @@ struct CallServer {
   Acceptor::Take connections;
 };
 
-CallServer StartServer(const Config& config, Services& services, Linked& linked) {
+CallServer StartServer(const Config& config, Services& services, LinkedController& linked) {
   grpc::ServerBuilder builder;
   Acceptor::Take connections = GiveConnectionsTo(builder, grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -232,7 +232,7 @@ std::string ReadToken(const std::string& path) {
   return {};
 }
 
-std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts& parts,
+std::unique_ptr<link::NodeLink> DialController(const Config& config, const ServerState& parts,
                                                controller::Service& service) {
   return std::make_unique<link::NodeLink>(
       config.link_controller, link::ChannelTls({config.link_tls}),
@@ -255,7 +255,7 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Parts
 }
 
 // Whether anything is under way on the pool, which may then hang.
-bool IsBusy(const pool::PoolInfo& pool, const Parts& parts) {
+bool IsBusy(const pool::PoolInfo& pool, const ServerState& parts) {
   return parts.calls.BusyPools().contains(rpc::PoolKey(pool.name, pool.node)) ||
          parts.reconciler.BusyPools().contains(pool.name) ||
          parts.pools.questions().Unanswered().contains(pool.name);
@@ -264,7 +264,7 @@ bool IsBusy(const pool::PoolInfo& pool, const Parts& parts) {
 // What is done when stopping takes too long, right before the process ends. Children end with it.
 // A thread that hangs in the kernel stays, and may yet complete one system call on its pool: a
 // successor gets everything but the lock of that pool.
-void GiveUp(const Config& config, const Parts& parts) {
+void GiveUp(const Config& config, const ServerState& parts) {
   const std::vector<std::string> running = parts.calls.Running();
   for (std::size_t i = 0; i < std::min(running.size(), kMostNamed); ++i) LogError("{}", running[i]);
   std::vector<std::string> busy;
@@ -308,11 +308,11 @@ absl::Status Serve(const Config& config) {
   ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
   RETURN_IF_ERROR(PrepareSocket(socket_path));
   ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
-  Parts parts(std::move(stages));
+  ServerState parts(std::move(stages));
   ASSIGN_OR_RETURN(const auto guard, StopGuard::Start(kStopTime, [&] { GiveUp(config, parts); }));
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts));
   Services services(config, parts);
-  Linked linked(config, parts, services.controller);
+  LinkedController linked(config, parts, services.controller);
   Metrics metrics(parts.pools, parts.reconciler,
                   config.link_listen.empty() ? nullptr : &linked.hub);
   parts.calls.SetObserver([&](const rpc::CallRunner::Call& call, absl::StatusCode code,
@@ -323,7 +323,8 @@ absl::Status Serve(const Config& config) {
   auto name = std::make_unique<SocketName>(socket_path);
   ASSIGN_OR_RETURN(auto acceptor,
                    Acceptor::Start(std::move(socket), file_limit, kLocalReserve, connections));
-  ASSIGN_OR_RETURN(const Observation observation, Observation::Start(config, *server, metrics));
+  ASSIGN_OR_RETURN(const MonitoringEndpoints observation,
+                   MonitoringEndpoints::Start(config, *server, metrics));
   LogInfo("holdfast {} serves {} on {} as {}", kVersion, config.driver_name, socket_path,
           config.node_id.empty() ? "controller" : fmt::format("node '{}'", config.node_id));
   RETURN_IF_ERROR(RecoverPools(parts.pools));

@@ -31,7 +31,7 @@ absl::StatusOr<os::UniqueFd> MakeSocket() {
   return made;
 }
 
-absl::StatusOr<bool> SomebodyAnswers(const std::string& path) {
+absl::StatusOr<bool> IsListening(const std::string& path) {
   ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
   ASSIGN_OR_RETURN(const os::UniqueFd client, MakeSocket());
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
@@ -55,7 +55,7 @@ absl::Status PrepareSocket(const std::string& path) {
   if (!S_ISSOCK(facts.st_mode)) {
     return FailedPrecondition("'{}' exists and is not a socket", path);
   }
-  ASSIGN_OR_RETURN(const bool answers, SomebodyAnswers(path));
+  ASSIGN_OR_RETURN(const bool answers, IsListening(path));
   if (!answers) return absl::OkStatus();
   return FailedPrecondition("another process serves '{}'; stop it first, or use another endpoint",
                             path);
@@ -74,7 +74,7 @@ absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path) {
 }
 
 void RemoveDeadSocket(const std::string& path) {
-  const auto answers = SomebodyAnswers(path);
+  const auto answers = IsListening(path);
   if (answers.ok() && !*answers) RemoveSocket(path);
 }
 

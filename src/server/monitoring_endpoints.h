@@ -15,12 +15,13 @@
 namespace holdfast::server {
 
 // Serves until it goes.
-class Observation final {
+class MonitoringEndpoints final {
  public:
   // `server` is the one on the CSI socket; it and `metrics` outlive the observation.
   // FAILED_PRECONDITION when an address cannot be had.
-  [[nodiscard]] static absl::StatusOr<Observation> Start(const Config& config, grpc::Server& server,
-                                                         const Metrics& metrics);
+  [[nodiscard]] static absl::StatusOr<MonitoringEndpoints> Start(const Config& config,
+                                                                 grpc::Server& server,
+                                                                 const Metrics& metrics);
 
  private:
   std::unique_ptr<Health> health_;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observation.h"
+#include "server/monitoring_endpoints.h"
 
 #include <map>
 #include <utility>
 
 namespace holdfast::server {
 
-absl::StatusOr<Observation> Observation::Start(const Config& config, grpc::Server& server,
-                                               const Metrics& metrics) {
-  Observation started;
+absl::StatusOr<MonitoringEndpoints> MonitoringEndpoints::Start(const Config& config,
+                                                               grpc::Server& server,
+                                                               const Metrics& metrics) {
+  MonitoringEndpoints started;
   started.health_ = std::make_unique<Health>(server);
   // Health and metrics may share an address.
   std::map<std::string, HttpRoutes> routes;
