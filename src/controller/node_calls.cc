@@ -14,9 +14,9 @@ absl::StatusOr<link::v1::Result> NodeCalls::Ask(const std::string& node, link::v
   return result;
 }
 
-absl::StatusOr<link::v1::Result> NodeCalls::AskOwner(const std::string& volume_id,
-                                                     link::v1::Command command,
-                                                     link::Deadline deadline) {
+absl::StatusOr<link::v1::Result> NodeCalls::CallOwner(const std::string& volume_id,
+                                                      link::v1::Command command,
+                                                      link::Deadline deadline) {
   const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
   if (!id) return NotFound("there is no volume '{}'", volume_id);
   if (id->node.empty()) {

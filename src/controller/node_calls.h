@@ -22,9 +22,9 @@ class NodeCalls final {
                                                      link::Deadline deadline);
 
   // The same, to the node that owns the volume. NOT_FOUND if no such id was ever made.
-  [[nodiscard]] absl::StatusOr<link::v1::Result> AskOwner(const std::string& volume_id,
-                                                          link::v1::Command command,
-                                                          link::Deadline deadline);
+  [[nodiscard]] absl::StatusOr<link::v1::Result> CallOwner(const std::string& volume_id,
+                                                           link::v1::Command command,
+                                                           link::Deadline deadline);
 
  private:
   link::Hub& hub_;

@@ -26,7 +26,7 @@ std::size_t Lot(const std::string& volume, const std::string& node) {
 }
 
 void SortByRoom(std::vector<std::string>& nodes, const std::map<std::string, Bytes>& room_of,
-                const Wanted& wanted) {
+                const PlacementRequest& wanted) {
   const Bytes plenty = Plenty(wanted.bytes);
   std::ranges::stable_sort(nodes, [&](const std::string& a, const std::string& b) {
     const Bytes room_a = std::min(room_of.at(a), plenty);
@@ -84,7 +84,7 @@ bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement) {
 
 Candidates Place(const csi::v1::TopologyRequirement& requirement,
                  const std::vector<link::NodeView>& nodes, const std::string& driver_name,
-                 const Wanted& wanted) {
+                 const PlacementRequest& wanted) {
   std::map<std::string, Bytes> room_of;  // connected nodes; -1: no such pool
   for (const link::NodeView& node : nodes) {
     const link::v1::Pool* const pool = FindPool(node, wanted.pool);

@@ -32,7 +32,7 @@ namespace holdfast::controller {
                                                     const std::string& driver_name);
 [[nodiscard]] bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement);
 
-struct Wanted {
+struct PlacementRequest {
   std::string name;  // as the CO gave it
   std::string pool;
   Provisioning provisioning = Provisioning::kThick;
@@ -52,6 +52,6 @@ struct Candidates {
 // says of its room.
 [[nodiscard]] Candidates Place(const csi::v1::TopologyRequirement& requirement,
                                const std::vector<link::NodeView>& nodes,
-                               const std::string& driver_name, const Wanted& wanted);
+                               const std::string& driver_name, const PlacementRequest& wanted);
 
 }  // namespace holdfast::controller

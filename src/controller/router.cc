@@ -49,7 +49,7 @@ absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::D
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
   link::v1::Command command;
   command.mutable_delete_volume()->set_volume_id(request.volume_id());
-  const auto result = nodes_.AskOwner(request.volume_id(), std::move(command), deadline);
+  const auto result = nodes_.CallOwner(request.volume_id(), std::move(command), deadline);
   if (absl::IsNotFound(result.status())) return absl::OkStatus();
   RETURN_IF_ERROR(result.status());
   env_.hub.names().Deleted(*VolumeId::Parse(request.volume_id()));
@@ -58,7 +58,7 @@ absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::D
 
 absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
                             csi::v1::CreateVolumeResponse& response) {
-  ASSIGN_OR_RETURN(const Wanted wanted, VolumeCreation::ParseWanted(request));
+  ASSIGN_OR_RETURN(const PlacementRequest wanted, VolumeCreation::ParsePlacementRequest(request));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(NameKey(request.name()), "CreateVolume"));
   RETURN_IF_ERROR(env_.own.RequireUnused(request.name(), /*but=*/""));
@@ -86,7 +86,7 @@ absl::Status Router::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& 
   *command.mutable_validate_volume_capabilities() = request;
   command.mutable_validate_volume_capabilities()->clear_secrets();
   ASSIGN_OR_RETURN(const link::v1::Result result,
-                   nodes_.AskOwner(request.volume_id(), std::move(command), deadline));
+                   nodes_.CallOwner(request.volume_id(), std::move(command), deadline));
   return TakeConfirmation(result, *VolumeId::Parse(request.volume_id()), request, response);
 }
 
@@ -101,7 +101,7 @@ absl::Status Router::Expand(const csi::v1::ControllerExpandVolumeRequest& reques
   *command.mutable_expand_volume() = request;
   command.mutable_expand_volume()->clear_secrets();
   ASSIGN_OR_RETURN(const link::v1::Result result,
-                   nodes_.AskOwner(request.volume_id(), std::move(command), deadline));
+                   nodes_.CallOwner(request.volume_id(), std::move(command), deadline));
   return TakeExpansion(result, *VolumeId::Parse(request.volume_id()),
                        {.least = range.required, .most = range.limit}, response);
 }
@@ -112,7 +112,7 @@ absl::Status Router::Get(const csi::v1::ControllerGetVolumeRequest& request,
   link::v1::Command command;
   *command.mutable_get_volume() = request;
   ASSIGN_OR_RETURN(const link::v1::Result result,
-                   nodes_.AskOwner(request.volume_id(), std::move(command), deadline));
+                   nodes_.CallOwner(request.volume_id(), std::move(command), deadline));
   return TakeDescription(result, *VolumeId::Parse(request.volume_id()), env_.driver_name, response);
 }
 

@@ -26,7 +26,7 @@ absl::Status Router::Publish(const csi::v1::ControllerPublishVolumeRequest& requ
   RETURN_IF_ERROR(ParsePublishRequest(request, /*on_one_node=*/true).status());
   link::v1::Command command;
   command.mutable_get_volume()->set_volume_id(request.volume_id());
-  RETURN_IF_ERROR(nodes_.AskOwner(request.volume_id(), std::move(command), deadline).status());
+  RETURN_IF_ERROR(nodes_.CallOwner(request.volume_id(), std::move(command), deadline).status());
   const std::string owner = VolumeId::Parse(request.volume_id())->node;
   if (request.node_id() == owner) return absl::OkStatus();
   RETURN_IF_ERROR(RequireNode(request.node_id(), deadline));

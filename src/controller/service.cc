@@ -32,8 +32,8 @@ void AddProblem(const std::map<std::string, std::string>& problems, const Volume
 }
 
 // Why the volume cannot do what is asked of it; empty if it can.
-std::string Objection(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
-                      const Volume& volume, bool on_one_node) {
+std::string Mismatch(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                     const Volume& volume, bool on_one_node) {
   for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
     constexpr auto kUnsupported = absl::StatusCode::kFailedPrecondition;
     const auto use = rpc::ParseCapability(capability, kUnsupported);
@@ -97,7 +97,7 @@ absl::Status Service::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest&
   }
   ASSIGN_OR_RETURN(const auto located, Locate(request.volume_id()));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
-  response.set_message(Objection(request, volume, !located.pool->info().node.empty()));
+  response.set_message(Mismatch(request, volume, !located.pool->info().node.empty()));
   if (!response.message().empty()) return absl::OkStatus();
   auto& confirmed = *response.mutable_confirmed();
   *confirmed.mutable_volume_context() = request.volume_context();

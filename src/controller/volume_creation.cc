@@ -25,7 +25,7 @@ bool IsUncertain(const absl::Status& status) {
          absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
 }
 
-absl::Status NoPlace(const Candidates& candidates, const Wanted& wanted) {
+absl::Status NoPlace(const Candidates& candidates, const PlacementRequest& wanted) {
   if (candidates.unfitting.empty() && candidates.absent.empty()) {
     return ResourceExhausted("no node that the request allows has Holdfast volumes");
   }
@@ -46,14 +46,15 @@ absl::Status IsElsewhere(const std::string& name, const std::string& node, bool 
 
 }  // namespace
 
-absl::StatusOr<Wanted> VolumeCreation::ParseWanted(const csi::v1::CreateVolumeRequest& request) {
+absl::StatusOr<PlacementRequest> VolumeCreation::ParsePlacementRequest(
+    const csi::v1::CreateVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
   RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
   if (request.volume_capabilities().empty()) {
     return InvalidArgument("volume_capabilities is missing");
   }
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
-  Wanted wanted{
+  PlacementRequest wanted{
       .name = request.name(), .pool = parameters.pool, .provisioning = parameters.provisioning};
   if (request.has_capacity_range()) {
     ASSIGN_OR_RETURN(const rpc::CapacityRange range,
@@ -65,7 +66,7 @@ absl::StatusOr<Wanted> VolumeCreation::ParseWanted(const csi::v1::CreateVolumeRe
 }
 
 absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
-                                    const Wanted& wanted, link::Deadline deadline,
+                                    const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response) {
   std::set<std::string> asked;
   const Task task{request, wanted, deadline, response, asked};

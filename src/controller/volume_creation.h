@@ -29,7 +29,7 @@ class VolumeCreation final {
         superseded_(hub, volume_locks) {}
 
   // INVALID_ARGUMENT naming the field.
-  [[nodiscard]] static absl::StatusOr<Wanted> ParseWanted(
+  [[nodiscard]] static absl::StatusOr<PlacementRequest> ParsePlacementRequest(
       const csi::v1::CreateVolumeRequest& request);
 
   // The caller holds NameKey(name). ALREADY_EXISTS when a node has a volume of that name that is
@@ -38,7 +38,7 @@ class VolumeCreation final {
   // there may have the volume, or the room, or a node's answer was refused; else as the node
   // answers.
   [[nodiscard]] absl::Status Create(const csi::v1::CreateVolumeRequest& request,
-                                    const Wanted& wanted, link::Deadline deadline,
+                                    const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);
 
   // For a volume that is to be made where no node does it: OK when no node has one of that name.
@@ -60,7 +60,7 @@ class VolumeCreation final {
   };
   struct Task {
     const csi::v1::CreateVolumeRequest& request;
-    const Wanted& wanted;
+    const PlacementRequest& wanted;
     link::Deadline deadline;
     csi::v1::CreateVolumeResponse& response;
     std::set<std::string>& asked;  // nodes, in this call

@@ -47,7 +47,7 @@ const std::vector<link::NodeView> kNodes = {
     NodeWith("c", 20 * kMiB, 20 * kMiB), NodeWith("other", kGiB, kGiB, "fast"),
     NodeWith("sick", kGiB, kGiB, "default", "its disk is not mounted")};
 
-Wanted Thick(Bytes bytes, const std::string& pool = "default") {
+PlacementRequest Thick(Bytes bytes, const std::string& pool = "default") {
   return {.name = "pvc",
           .pool = pool,
           .provisioning = Provisioning::kThick,
@@ -60,11 +60,11 @@ TEST_CASE("without a requirement the node with most room comes first") {
   CHECK(thick.fitting == Names{"b", "c"});
   CHECK(thick.absent.empty());
   CHECK(thick.unfitting.size() == 3);
-  const Wanted thin{.name = "pvc",
-                    .pool = "default",
-                    .provisioning = Provisioning::kThin,
-                    .bytes = 15 * kMiB,
-                    .limit = 0};
+  const PlacementRequest thin{.name = "pvc",
+                              .pool = "default",
+                              .provisioning = Provisioning::kThin,
+                              .bytes = 15 * kMiB,
+                              .limit = 0};
   CHECK(Place({}, kNodes, kDriver, thin).fitting == Names{"a", "b", "c"});
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("room beyond plenty draws no volume: their names spread them") {
                                              NodeWith("little", 2 * kGiB, kGiB)};
   std::map<std::string, int> first;
   for (int i = 0; i < 100; ++i) {
-    Wanted wanted = Thick(kGiB);
+    PlacementRequest wanted = Thick(kGiB);
     wanted.name = "pvc-" + std::to_string(i);
     const Names order = Place({}, nodes, kDriver, wanted).fitting;
     REQUIRE(order.size() == 3);
