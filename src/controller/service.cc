@@ -140,8 +140,8 @@ absl::Status Service::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
   ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
   const bool on_one_node = !pool->info().node.empty();
   if (!question.possible || (question.needs_several_nodes && on_one_node)) return absl::OkStatus();
-  if (!rpc::IsReachedAt(request.accessible_topology(),
-                        rpc::ReachOf(pool->info(), env_.driver_name))) {
+  if (!rpc::IsAccessibleFrom(request.accessible_topology(),
+                             rpc::AccessibleTopology(pool->info(), env_.driver_name))) {
     return absl::OkStatus();  // no capacity there
   }
   ASSIGN_OR_RETURN(const PoolCapacity capacity,
@@ -224,10 +224,10 @@ std::string Service::KeyOf(
 
 absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement,
                                     const pool::PoolInfo& pool) const {
-  const csi::v1::Topology reach = rpc::ReachOf(pool, env_.driver_name);
+  const csi::v1::Topology reach = rpc::AccessibleTopology(pool, env_.driver_name);
   const auto& requisite = requirement.requisite();
   const bool fits = requisite.empty() || std::ranges::any_of(requisite, [&](const auto& place) {
-                      return rpc::IsReachedAt(place, reach);
+                      return rpc::IsAccessibleFrom(place, reach);
                     });
   if (fits) return absl::OkStatus();
   const auto& [key, value] = *reach.segments().begin();
@@ -241,7 +241,7 @@ csi::v1::Volume Service::Describe(const Volume& volume, const pool::PoolInfo& po
   csi::v1::Volume described;
   described.set_volume_id(volume.id.ToString());
   described.set_capacity_bytes(volume.capacity_bytes);
-  csi::v1::Topology reach = rpc::ReachOf(pool, env_.driver_name);
+  csi::v1::Topology reach = rpc::AccessibleTopology(pool, env_.driver_name);
   if (!reach.segments().empty()) *described.add_accessible_topology() = std::move(reach);
   return described;
 }

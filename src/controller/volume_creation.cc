@@ -258,7 +258,7 @@ link::v1::Command VolumeCreation::CommandFor(const std::string& node, const Task
   const csi::v1::Topology here = rpc::NodeTopology(driver_name_, node);
   // They may name thousands; a node that is one of them needs to know no more.
   if (std::ranges::any_of(requisite,
-                          [&](const auto& one) { return rpc::IsReachedAt(one, here); })) {
+                          [&](const auto& one) { return rpc::IsAccessibleFrom(one, here); })) {
     auto& place = *command.mutable_create_volume()->mutable_accessibility_requirements();
     place.Clear();
     *place.add_requisite() = here;

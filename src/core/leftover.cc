@@ -9,7 +9,7 @@ struct Words {
   std::string_view remedy;
 };
 
-Words WordsFor(LeftoverKind kind) {
+Words DescriptionOf(LeftoverKind kind) {
   switch (kind) {
     case LeftoverKind::kUnreachablePool:
       return {"unreachable-pool", "mount the pool's disk where it was, or make its cluster answer"};
@@ -48,7 +48,7 @@ Words WordsFor(LeftoverKind kind) {
 
 }  // namespace
 
-std::string_view ToString(LeftoverKind kind) { return WordsFor(kind).name; }
-std::string_view RemedyOf(LeftoverKind kind) { return WordsFor(kind).remedy; }
+std::string_view ToString(LeftoverKind kind) { return DescriptionOf(kind).name; }
+std::string_view RemedyOf(LeftoverKind kind) { return DescriptionOf(kind).remedy; }
 
 }  // namespace holdfast

@@ -310,9 +310,9 @@ absl::StatusOr<std::string> AwaitedPool::FormattedUuid(const VolumeId& id) {
   return pool->FormattedUuid(id);
 }
 
-absl::Status AwaitedPool::BlankAgain(const VolumeId& id) {
+absl::Status AwaitedPool::ZeroVolume(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->BlankAgain(id);
+  return pool->ZeroVolume(id);
 }
 
 }  // namespace holdfast::pool

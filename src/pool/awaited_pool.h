@@ -81,7 +81,7 @@ class AwaitedPool final : public Pool {
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
-  [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
+  [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
 
  private:
   struct Keeper;  // the thread and what it shares with the calls

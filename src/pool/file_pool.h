@@ -60,7 +60,7 @@ class FilePool final : public Pool {
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
-  [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
+  [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
 
  private:

@@ -85,7 +85,7 @@ absl::StatusOr<os::BlockDevice> FilePool::MapDevice(const VolumeId& id, AccessMo
 absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, id.uuid));
-  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory.get()));
+  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory.get()));
   std::optional<os::LoopDevice> loop;
   if (image) {
     ASSIGN_OR_RETURN(loop, FindLoopOf(image->get(), id.uuid));
@@ -108,7 +108,7 @@ absl::Status FilePool::UnmapDevice(const VolumeId& id) {
   const auto directory = os::OpenDirectoryAt(pool->volumes, id.uuid);
   if (absl::IsNotFound(directory.status())) return DetachUnreachable(id.uuid);
   RETURN_IF_ERROR(directory.status());
-  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory->get()));
+  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory->get()));
   if (image) {
     ASSIGN_OR_RETURN(const auto loop, FindLoopOf(image->get(), id.uuid));
     if (loop) return DetachUnused(*loop, id.uuid);
@@ -219,13 +219,13 @@ absl::StatusOr<std::string> FilePool::FormattedUuid(const VolumeId& id) {
   return pool::FormattedUuid(image.get());
 }
 
-absl::Status FilePool::BlankAgain(const VolumeId& id) {
+absl::Status FilePool::ZeroVolume(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const VolumeRecord record, ReadRecord(pool, id));
   RETURN_IF_ERROR(RequireBlankable(record));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool, id.uuid));
   RETURN_IF_ERROR(DetachImage(image.get(), id.uuid));
-  return BlankImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
+  return ZeroImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
 }
 
 std::string FilePool::LabelOf(const std::string& uuid) const { return LoopLabelOf(uuid, tag_); }
@@ -250,7 +250,7 @@ absl::Status FilePool::DetachImage(int image_fd, const std::string& uuid) {
 }
 
 absl::Status FilePool::RequireNoOtherDevice(int directory_fd, const std::string& uuid) {
-  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory_fd));
+  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory_fd));
   if (!image) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto loops, FindLoops(image->get(), uuid));
   return RequireNoOther(uuid, loops);

@@ -61,7 +61,7 @@ absl::Status FilePool::FinishDeletion(const VerifiedPool& pool, const std::strin
   };
   const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
   if (directory.ok()) {
-    const auto image = LookAtImage(directory->get());
+    const auto image = OpenImageReadOnly(directory->get());
     if (!image.ok()) return repeat(image.status());
     RETURN_IF_ERROR(repeat(*image ? DetachImage((*image)->get(), uuid) : DetachUnreachable(uuid)));
   } else if (!absl::IsNotFound(directory.status())) {

@@ -119,7 +119,7 @@ absl::Status RequireNeverUsed(int image_fd) {
 
 absl::Status RequireUnwanted(int directory_fd, const VolumeRecord& record) {
   if (IsUsable(record.volume.state)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory_fd));
+  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory_fd));
   if (!image) return absl::OkStatus();
   const bool unfinished = record.volume.state == VolumeState::kAllocating;
   return Annotate(

@@ -53,7 +53,7 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
 
 absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) {
   {
-    ASSIGN_OR_RETURN(const auto unfinished, LookAtImage(directory_fd));
+    ASSIGN_OR_RETURN(const auto unfinished, OpenImageReadOnly(directory_fd));
     if (unfinished) RETURN_IF_ERROR(RequireNeverUsed(unfinished->get()));
   }
   RETURN_IF_ERROR(os::RemoveFileAt(directory_fd, kImageName));
@@ -77,7 +77,7 @@ absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd) {
   return image;
 }
 
-absl::StatusOr<std::optional<os::UniqueFd>> LookAtImage(int directory_fd) {
+absl::StatusOr<std::optional<os::UniqueFd>> OpenImageReadOnly(int directory_fd) {
   struct stat facts {};
   if (::fstatat(directory_fd, kImageName, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
@@ -134,7 +134,7 @@ std::string WhyNotThick(int image_fd) {
   return "";
 }
 
-absl::Status BlankImage(int image_fd, Bytes size, Provisioning provisioning) {
+absl::Status ZeroImage(int image_fd, Bytes size, Provisioning provisioning) {
   ASSIGN_OR_RETURN(const std::string formatted, FormattedUuid(image_fd));
   if (!formatted.empty()) {
     return FailedPrecondition("the image holds a filesystem, UUID {}: it is not made blank",

@@ -26,7 +26,7 @@ inline constexpr char kImageName[] = "image";
 
 // Opens the image for reading alone, as far as there is one that a device can show: also on a
 // filesystem that has turned read-only. Nothing if no regular file has its name.
-[[nodiscard]] absl::StatusOr<std::optional<os::UniqueFd>> LookAtImage(int directory_fd);
+[[nodiscard]] absl::StatusOr<std::optional<os::UniqueFd>> OpenImageReadOnly(int directory_fd);
 
 [[nodiscard]] absl::StatusOr<Bytes> ImageSize(int image_fd);
 [[nodiscard]] absl::StatusOr<Bytes> ImageAllocated(int image_fd);
@@ -51,6 +51,6 @@ inline constexpr std::size_t kExtentsLookedAt = 1024;
 
 // Makes every byte zero again, keeping size and, for thick volumes, allocation; durable.
 // FAILED_PRECONDITION, with nothing changed, if MarkFormatted has noted that it was formatted.
-[[nodiscard]] absl::Status BlankImage(int image_fd, Bytes size, Provisioning provisioning);
+[[nodiscard]] absl::Status ZeroImage(int image_fd, Bytes size, Provisioning provisioning);
 
 }  // namespace holdfast::pool

@@ -65,7 +65,7 @@ absl::Status RequireNoOlder(int volumes_fd, const VolumeRecord& record) {
   if (!IsUsable(record.volume.state)) return RequireUnwanted(directory.get(), record);
   if (record.volume.state != VolumeState::kReady) return absl::OkStatus();
   if (record.volume.access_type == AccessType::kBlock) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto image, LookAtImage(directory.get()));
+  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory.get()));
   if (!image) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool data, HoldsData(image->get()));
   if (!data) return absl::OkStatus();

@@ -93,7 +93,7 @@ class RbdPool final : public pool::Pool {
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
-  [[nodiscard]] absl::Status BlankAgain(const VolumeId& id) override;
+  [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
 
  private:
   using Ceph = std::shared_ptr<CephPool>;

@@ -178,7 +178,7 @@ absl::StatusOr<std::string> RbdPool::FormattedUuid(const VolumeId& id) {
 }
 
 // Through the device, whose client is the one that a takeover fences.
-absl::Status RbdPool::BlankAgain(const VolumeId& id) {
+absl::Status RbdPool::ZeroVolume(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
   RETURN_IF_ERROR(pool::RequireBlankable(entry.record));

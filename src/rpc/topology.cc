@@ -11,14 +11,14 @@ csi::v1::Topology NodeTopology(const std::string& driver_name, const std::string
   return topology;
 }
 
-csi::v1::Topology ReachOf(const pool::PoolInfo& pool, const std::string& driver_name) {
+csi::v1::Topology AccessibleTopology(const pool::PoolInfo& pool, const std::string& driver_name) {
   if (!pool.node.empty()) return NodeTopology(driver_name, pool.node);
   csi::v1::Topology topology;
   if (pool.topology) (*topology.mutable_segments())[pool.topology->key] = pool.topology->value;
   return topology;
 }
 
-bool IsReachedAt(const csi::v1::Topology& place, const csi::v1::Topology& reach) {
+bool IsAccessibleFrom(const csi::v1::Topology& place, const csi::v1::Topology& reach) {
   if (place.segments().empty()) return true;
   return std::ranges::all_of(reach.segments(), [&](const auto& segment) {
     const auto found = place.segments().find(segment.first);

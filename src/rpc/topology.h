@@ -14,11 +14,12 @@ namespace holdfast::rpc {
                                              const std::string& node_id);
 
 // The segment of the nodes that reach the pool's volumes; without segments where all nodes do.
-[[nodiscard]] csi::v1::Topology ReachOf(const pool::PoolInfo& pool, const std::string& driver_name);
+[[nodiscard]] csi::v1::Topology AccessibleTopology(const pool::PoolInfo& pool,
+                                                   const std::string& driver_name);
 
 // True when whoever is at `place` reaches what is reached from `reach`. A place may have segments
 // under keys of which `reach` says nothing: Kubernetes names all that a node has. One that has no
 // segment at all is any place.
-[[nodiscard]] bool IsReachedAt(const csi::v1::Topology& place, const csi::v1::Topology& reach);
+[[nodiscard]] bool IsAccessibleFrom(const csi::v1::Topology& place, const csi::v1::Topology& reach);
 
 }  // namespace holdfast::rpc

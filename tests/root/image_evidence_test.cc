@@ -77,11 +77,11 @@ TEST_CASE("a note that an image was formatted stays with it and keeps it") {
   REQUIRE_OK(MarkFormatted(image.get(), "ext4", kUuid));
   CHECK(test::Value(FormattedUuid(image.get())) == kUuid);
   CHECK_FAILS(RequireNeverUsed(image.get()), kFailedPrecondition, kOlder);
-  CHECK_FAILS(BlankImage(image.get(), kMiB, Provisioning::kThin), kFailedPrecondition, kUuid);
+  CHECK_FAILS(ZeroImage(image.get(), kMiB, Provisioning::kThin), kFailedPrecondition, kUuid);
   CHECK_FAILS(MakeImage(root.get(), kMiB, Provisioning::kThin), kFailedPrecondition, kOlder);
   REQUIRE(::fsetxattr(image.get(), "trusted.holdfast.formatted", "ext4 nonsense", 13, 0) == 0);
   CHECK_FAILS(FormattedUuid(image.get()), kInternal, "damaged");
-  CHECK_FAILS(BlankImage(image.get(), kMiB, Provisioning::kThin), kInternal, "damaged");
+  CHECK_FAILS(ZeroImage(image.get(), kMiB, Provisioning::kThin), kInternal, "damaged");
 }
 
 // ramfs keeps no attributes and cannot tell holes from data.

@@ -125,7 +125,7 @@ TEST_CASE("a blank image has no byte of before, and is as thick as before") {
   const auto provisioning = GENERATE(as<Provisioning>(), kThick, kThin);
   const os::UniqueFd image = Make(directory.fd(), 2 * kMiB, provisioning);
   for (Bytes offset = 0; offset < 2 * kMiB; offset += 65536) Write(image.get(), offset, "data");
-  REQUIRE_OK(BlankImage(image.get(), 2 * kMiB, provisioning));
+  REQUIRE_OK(ZeroImage(image.get(), 2 * kMiB, provisioning));
   CHECK(Size(image.get()) == 2 * kMiB);
   CHECK(IsZero(image.get(), 0, 2 * kMiB));
   if (provisioning == kThick) {

@@ -102,7 +102,7 @@ class MemoryPool final : public pool::Pool {
   absl::Status StartFormatting(const VolumeId&, const std::string&) override { return NoDevices(); }
   absl::Status FinishFormatting(const VolumeId&) override { return NoDevices(); }
   absl::StatusOr<std::string> FormattedUuid(const VolumeId&) override { return NoDevices(); }
-  absl::Status BlankAgain(const VolumeId&) override { return NoDevices(); }
+  absl::Status ZeroVolume(const VolumeId&) override { return NoDevices(); }
 
  private:
   static absl::Status NoDevices() { return FailedPrecondition("there are no devices in memory"); }

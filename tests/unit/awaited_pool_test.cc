@@ -101,7 +101,7 @@ class HangingPool final : public Pool {
   absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override {
     return inner_.FormattedUuid(id);
   }
-  absl::Status BlankAgain(const VolumeId& id) override { return inner_.BlankAgain(id); }
+  absl::Status ZeroVolume(const VolumeId& id) override { return inner_.ZeroVolume(id); }
 
  private:
   MemoryPool inner_{"p", "n1"};

@@ -29,30 +29,30 @@ TEST_CASE("a node is one segment under the driver's key") {
 }
 
 TEST_CASE("a pool is reached from its node, from where it is said, or from everywhere") {
-  const csi::v1::Topology node = ReachOf(Pool("n1"), kDriver);
+  const csi::v1::Topology node = AccessibleTopology(Pool("n1"), kDriver);
   REQUIRE(node.segments_size() == 1);
   CHECK(node.segments().at("topology.csi.example.org/node") == "n1");
-  CHECK(ReachOf(Pool(""), kDriver).segments().empty());
+  CHECK(AccessibleTopology(Pool(""), kDriver).segments().empty());
   pool::PoolInfo zone = Pool("");
   zone.topology = {"zone", "z1"};
-  REQUIRE(ReachOf(zone, kDriver).segments_size() == 1);
-  CHECK(ReachOf(zone, kDriver).segments().at("zone") == "z1");
+  REQUIRE(AccessibleTopology(zone, kDriver).segments_size() == 1);
+  CHECK(AccessibleTopology(zone, kDriver).segments().at("zone") == "z1");
 }
 
 TEST_CASE("a place reaches what is reached from one of its segments, whatever others it has") {
   const csi::v1::Topology zone = Segments({{"zone", "z1"}});
-  CHECK(IsReachedAt(Segments({{"zone", "z1"}}), zone));
-  CHECK(IsReachedAt(Segments({{"node", "n1"}, {"zone", "z1"}, {"rack", "r1"}}), zone));
-  CHECK_FALSE(IsReachedAt(Segments({{"zone", "z2"}}), zone));
-  CHECK_FALSE(IsReachedAt(Segments({{"node", "n1"}, {"zone", "z2"}}), zone));
-  CHECK_FALSE(IsReachedAt(Segments({{"node", "z1"}}), zone));
-  CHECK_FALSE(IsReachedAt(Segments({{"zone", "Z1"}}), zone));
+  CHECK(IsAccessibleFrom(Segments({{"zone", "z1"}}), zone));
+  CHECK(IsAccessibleFrom(Segments({{"node", "n1"}, {"zone", "z1"}, {"rack", "r1"}}), zone));
+  CHECK_FALSE(IsAccessibleFrom(Segments({{"zone", "z2"}}), zone));
+  CHECK_FALSE(IsAccessibleFrom(Segments({{"node", "n1"}, {"zone", "z2"}}), zone));
+  CHECK_FALSE(IsAccessibleFrom(Segments({{"node", "z1"}}), zone));
+  CHECK_FALSE(IsAccessibleFrom(Segments({{"zone", "Z1"}}), zone));
 }
 
 TEST_CASE("a place without segments is any, and what is reached from everywhere is so at any") {
-  CHECK(IsReachedAt(Segments({}), Segments({{"zone", "z1"}})));
-  CHECK(IsReachedAt(Segments({{"node", "n1"}}), Segments({})));
-  CHECK(IsReachedAt(Segments({}), Segments({})));
+  CHECK(IsAccessibleFrom(Segments({}), Segments({{"zone", "z1"}})));
+  CHECK(IsAccessibleFrom(Segments({{"node", "n1"}}), Segments({})));
+  CHECK(IsAccessibleFrom(Segments({}), Segments({})));
 }
 
 }  // namespace
