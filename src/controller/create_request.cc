@@ -72,7 +72,7 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
   CreateRequest parsed;
   ASSIGN_OR_RETURN(pool::Pool* const pool, pools.Find(parameters.pool));
-  ASSIGN_OR_RETURN(parsed.pool, pool->As(rpc::SecretsIn(request.secrets())));
+  ASSIGN_OR_RETURN(parsed.pool, pool->WithCredentials(rpc::SecretsIn(request.secrets())));
   RETURN_IF_ERROR(RequireReaches(request, *parsed.pool));
   VolumeSpec& spec = parsed.spec;
   spec.name = request.name();

@@ -63,11 +63,12 @@ absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
 
 absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  const auto located = LocateAs(request.volume_id(), request.secrets());
+  const auto located =
+      LocateAs(request.volume_id(), request.secrets(), pool::Credentials::kRequired);
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
-  const auto stage = env_.stages.Find(request.volume_id());
+  const auto stage = env_.state.stages.Find(request.volume_id());
   if (stage.ok()) {
     const auto device = located->pool->FindDevice(located->id);
     if (device.ok() && device->has_value()) {
@@ -78,7 +79,7 @@ absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
     if (device.ok()) RETURN_IF_ERROR(located->pool->UnmapDevice(located->id));
   }
   RETURN_IF_ERROR(located->pool->Delete(located->id));
-  return env_.stages.RemoveAll(request.volume_id());
+  return env_.state.RemoveAll(request.volume_id());
 }
 
 absl::Status Service::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
@@ -159,7 +160,8 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
   ASSIGN_OR_RETURN(const rpc::CapacityRange range,
                    rpc::ParseCapacityRange(request.capacity_range()));
-  ASSIGN_OR_RETURN(const auto located, LocateAs(request.volume_id(), request.secrets()));
+  ASSIGN_OR_RETURN(const auto located,
+                   LocateAs(request.volume_id(), request.secrets(), pool::Credentials::kRequired));
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "ControllerExpandVolume"));
   VolumeUse use;
@@ -207,10 +209,11 @@ absl::StatusOr<pool::Pools::Located> Service::Locate(const std::string& volume_i
 }
 
 absl::StatusOr<pool::Pools::Located> Service::LocateAs(
-    const std::string& volume_id,
-    const google::protobuf::Map<std::string, std::string>& secrets) const {
+    const std::string& volume_id, const google::protobuf::Map<std::string, std::string>& secrets,
+    pool::Credentials credentials) const {
   ASSIGN_OR_RETURN(auto located, Locate(volume_id));
-  ASSIGN_OR_RETURN(located.pool, located.pool->As(rpc::SecretsIn(secrets)));
+  ASSIGN_OR_RETURN(located.pool,
+                   pool::AccessPool(*located.pool, rpc::SecretsIn(secrets), credentials));
   return located;
 }
 

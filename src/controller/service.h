@@ -7,9 +7,9 @@
 #include "controller/create_request.h"
 #include "core/key_lock.h"
 #include "pool/pools.h"
-#include "pool/stage_store.h"
 #include "proto/csi.grpc.pb.h"
 #include "rpc/call_runner.h"
+#include "state/node_state.h"
 
 namespace holdfast::controller {
 
@@ -21,7 +21,7 @@ class Service final : public csi::v1::Controller::Service {
     std::string node_id;
     bool attach;  // ControllerPublishVolume and ControllerUnpublishVolume are served
     const pool::Pools& pools;
-    const pool::StageStore& stages;
+    const state::NodeState& state;
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
   };
@@ -87,8 +87,8 @@ class Service final : public csi::v1::Controller::Service {
 
   absl::StatusOr<pool::Pools::Located> Locate(const std::string& volume_id) const;
   absl::StatusOr<pool::Pools::Located> LocateAs(
-      const std::string& volume_id,
-      const google::protobuf::Map<std::string, std::string>& secrets) const;
+      const std::string& volume_id, const google::protobuf::Map<std::string, std::string>& secrets,
+      pool::Credentials credentials) const;
   absl::Status RequirePlace(const csi::v1::CreateVolumeRequest& request,
                             const CreateRequest& create) const;
   // PoolKey of the pool that the parameters name; empty if there is none.

@@ -16,7 +16,8 @@ grpc::Status NotAttaching() {
 
 absl::Status Service::Publish(const csi::v1::ControllerPublishVolumeRequest& request) {
   RETURN_IF_ERROR(ParsePublishRequest(request, /*on_one_node=*/false).status());
-  ASSIGN_OR_RETURN(const auto located, LocateAs(request.volume_id(), request.secrets()));
+  ASSIGN_OR_RETURN(const auto located,
+                   LocateAs(request.volume_id(), request.secrets(), pool::Credentials::kRequired));
   ASSIGN_OR_RETURN(const VolumeUse use,
                    ParsePublishRequest(request, !located.pool->info().node.empty()));
   ASSIGN_OR_RETURN(const auto lock,
@@ -29,8 +30,8 @@ absl::Status Service::Publish(const csi::v1::ControllerPublishVolumeRequest& req
 absl::Status Service::Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   // Of a class without them for this call, the last ones do.
-  const auto located = request.secrets().empty() ? Locate(request.volume_id())
-                                                 : LocateAs(request.volume_id(), request.secrets());
+  const auto located =
+      LocateAs(request.volume_id(), request.secrets(), pool::Credentials::kOptional);
   if (absl::IsNotFound(located.status())) return absl::OkStatus();
   RETURN_IF_ERROR(located.status());
   ASSIGN_OR_RETURN(const auto lock,

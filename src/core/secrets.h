@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CSI call brings along as secrets (fields with csi_secret). They are passed on in memory
-// alone: never to a log, a record, an error or an argument.
+// The secrets of a CSI call (its fields with csi_secret). They are passed on in memory only: never
+// to a log, a record, an error or an argument.
 #pragma once
 
 #include <map>
 #include <string>
+#include <utility>
 
 namespace holdfast {
 
-using Secrets = std::map<std::string, std::string>;
+// Cannot be printed, compared or turned into text; Reveal is the only way to read a value.
+class Secrets final {
+ public:
+  Secrets() = default;
+  explicit Secrets(std::map<std::string, std::string> values) : values_(std::move(values)) {}
+
+  [[nodiscard]] bool empty() const { return values_.empty(); }
+
+  // The value of `key`, "" if there is none. Only for whatever authenticates with it.
+  [[nodiscard]] std::string Reveal(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? "" : found->second;
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
 
 }  // namespace holdfast

@@ -27,8 +27,8 @@ absl::StatusOr<std::string> WritableMount(const os::BlockDevice& device) {
 
 absl::StatusOr<Bytes> Expander::Expand(const std::string& volume_id, Bytes required, Bytes limit,
                                        const Secrets& secrets) const {
-  ASSIGN_OR_RETURN(const auto located, secrets.empty() ? pools_.Locate(volume_id)
-                                                       : pools_.LocateAs(volume_id, secrets));
+  ASSIGN_OR_RETURN(const auto located,
+                   pools_.LocateAs(volume_id, secrets, pool::Credentials::kOptional));
   ASSIGN_OR_RETURN(const Volume before, located.pool->Get(located.id));
   ASSIGN_OR_RETURN(const auto attached, located.pool->FindDevice(located.id));
   if (!attached) {

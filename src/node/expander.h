@@ -5,14 +5,14 @@
 #include <string>
 
 #include "pool/pools.h"
-#include "pool/stage_store.h"
+#include "state/stage_store.h"
 
 namespace holdfast::node {
 
 // Thread-safe; for one volume, the caller holds its lock.
 class Expander final {
  public:
-  Expander(const pool::Pools& pools, const pool::StageStore& stages)
+  Expander(const pool::Pools& pools, const state::StageStore& stages)
       : pools_(pools), stages_(stages) {}
 
   // The volume is found by its id, wherever it is mounted. Grows the volume itself too when it is
@@ -29,7 +29,7 @@ class Expander final {
 
  private:
   const pool::Pools& pools_;
-  const pool::StageStore& stages_;
+  const state::StageStore& stages_;
 };
 
 }  // namespace holdfast::node

@@ -66,7 +66,7 @@ absl::StatusOr<os::UniqueFd> OpenSource(const std::string& volume_id,
 }
 
 // Targets in the record that are really mounted, other than `target`.
-std::vector<std::string> OtherTargets(const pool::StageRecord& record, const MountTable& mounts,
+std::vector<std::string> OtherTargets(const state::StageRecord& record, const MountTable& mounts,
                                       const std::string& target) {
   std::vector<std::string> others;
   for (const auto& [path, publication] : record.publications) {
@@ -76,7 +76,7 @@ std::vector<std::string> OtherTargets(const pool::StageRecord& record, const Mou
 }
 
 // Each publication holds the others to its own mode: one that wants to be alone stays alone.
-absl::Status RequireRoomForAnother(const pool::StageRecord& record, AccessMode wanted,
+absl::Status RequireRoomForAnother(const state::StageRecord& record, AccessMode wanted,
                                    const std::vector<std::string>& others) {
   for (const std::string& other : others) {
     const AccessMode present = record.publications.at(other).access_mode;
@@ -92,9 +92,9 @@ absl::Status RequireRoomForAnother(const pool::StageRecord& record, AccessMode w
 }
 
 // True when the target already shows the volume as asked for.
-absl::StatusOr<bool> IsPublished(const MountTable& mounts, const pool::StageRecord& record,
+absl::StatusOr<bool> IsPublished(const MountTable& mounts, const state::StageRecord& record,
                                  const TargetPath& target, const BlockDevice& device,
-                                 AccessType access_type, const pool::Publication& wanted) {
+                                 AccessType access_type, const state::Publication& wanted) {
   const MountEntry* const entry = mounts.At(target.path());
   if (entry == nullptr) return false;
   if (!Shows(*entry, device, access_type)) {
@@ -122,7 +122,7 @@ absl::Status SetDeviceMode(const BlockDevice& device, bool read_only,
 }
 
 absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const TargetPath& target,
-                    AccessType access_type, const pool::Publication& publication) {
+                    AccessType access_type, const state::Publication& publication) {
   const bool block = access_type == AccessType::kBlock;
   RETURN_IF_ERROR(block ? target.MakeFile() : target.MakeDirectory());
   // Flags of a filesystem volume were given at stage; only per-mount ones matter here.
@@ -137,9 +137,8 @@ absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const T
 }  // namespace
 
 absl::Status Publisher::Publish(const PublishRequest& request) const {
-  ASSIGN_OR_RETURN(const auto located, request.secrets.empty()
-                                           ? pools_.Locate(request.volume_id)
-                                           : pools_.LocateAs(request.volume_id, request.secrets));
+  ASSIGN_OR_RETURN(const auto located, pools_.LocateAs(request.volume_id, request.secrets,
+                                                       pool::Credentials::kOptional));
   RETURN_IF_ERROR(RequireReach(request.use, !located.pool->info().node.empty(),
                                absl::StatusCode::kFailedPrecondition));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
@@ -154,16 +153,16 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
                    OpenSource(request.volume_id, device, staging, volume.access_type));
   auto record = stages_.Find(request.volume_id);
   if (!record.ok()) {
-    record = pool::StageRecord{.volume_id = request.volume_id,
-                               .staging_path = staging.path(),
-                               .access_mode = request.use.access_mode,
-                               .mount_flags = request.use.mount_flags,
-                               .growing = false,
-                               .publications = {}};
+    record = state::StageRecord{.volume_id = request.volume_id,
+                                .staging_path = staging.path(),
+                                .access_mode = request.use.access_mode,
+                                .mount_flags = request.use.mount_flags,
+                                .growing = false,
+                                .publications = {}};
   }
-  const pool::Publication wanted{.access_mode = request.use.access_mode,
-                                 .read_only = request.read_only || IsReadOnly(request.use),
-                                 .mount_flags = request.use.mount_flags};
+  const state::Publication wanted{.access_mode = request.use.access_mode,
+                                  .read_only = request.read_only || IsReadOnly(request.use),
+                                  .mount_flags = request.use.mount_flags};
   if (IsReaderOnly(record->access_mode) && !wanted.read_only) {
     return FailedPrecondition("volume '{}' is staged with access mode {}, which allows no writing",
                               request.volume_id, ToString(record->access_mode));

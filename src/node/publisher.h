@@ -9,7 +9,7 @@
 #include "core/volume_use.h"
 #include "os/target_path.h"
 #include "pool/pools.h"
-#include "pool/stage_store.h"
+#include "state/stage_store.h"
 
 namespace holdfast::node {
 
@@ -19,14 +19,14 @@ struct PublishRequest {
   std::string target_path;
   VolumeUse use;
   bool read_only = false;
-  Secrets secrets{};  // none: as the last user who reached the pool
+  Secrets secrets{};  // none: the most recent ones that worked
 };
 
 // Thread-safe; for one volume, the caller holds its lock.
 class Publisher final {
  public:
   // `path_locks` are the ones that the Stager of this node has. All three outlive it.
-  Publisher(const pool::Pools& pools, const pool::StageStore& stages, KeyLock& path_locks)
+  Publisher(const pool::Pools& pools, const state::StageStore& stages, KeyLock& path_locks)
       : pools_(pools), stages_(stages), path_locks_(path_locks) {}
 
   // Idempotent; never stacks a second mount. On any error what this call began is undone.
@@ -47,7 +47,7 @@ class Publisher final {
 
  private:
   const pool::Pools& pools_;
-  const pool::StageStore& stages_;
+  const state::StageStore& stages_;
   KeyLock& path_locks_;
 };
 

@@ -34,10 +34,9 @@ void AddUsage(csi::v1::NodeGetVolumeStatsResponse& response, csi::v1::VolumeUsag
 // seen later, under its lock.
 absl::Status CheckExpansion(const csi::v1::NodeExpandVolumeRequest& request,
                             const pool::Pools& pools) {
-  const Secrets secrets = rpc::SecretsIn(request.secrets());
-  ASSIGN_OR_RETURN(const auto located, secrets.empty()
-                                           ? pools.Locate(request.volume_id())
-                                           : pools.LocateAs(request.volume_id(), secrets));
+  ASSIGN_OR_RETURN(const auto located,
+                   pools.LocateAs(request.volume_id(), rpc::SecretsIn(request.secrets()),
+                                  pool::Credentials::kOptional));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   RETURN_IF_ERROR(os::CheckPathText(request.volume_path(), "volume_path"));
   if (!request.staging_target_path().empty()) {

@@ -12,6 +12,7 @@
 #include "node/stager.h"
 #include "proto/csi.grpc.pb.h"
 #include "rpc/call_runner.h"
+#include "state/node_state.h"
 
 namespace holdfast::node {
 
@@ -23,16 +24,16 @@ class Service final : public csi::v1::Node::Service {
     std::string node_id;
     std::int64_t max_volumes;  // 0: no limit
     const pool::Pools& pools;
-    const pool::StageStore& stages;
+    const state::NodeState& state;
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
     std::vector<TopologySegment> topology = {};  // of the node, beside the driver's own
   };
   explicit Service(const Environment& environment)
       : env_(environment),
-        stager_(environment.pools, environment.stages, path_locks_),
-        publisher_(environment.pools, environment.stages, path_locks_),
-        expander_(environment.pools, environment.stages) {}
+        stager_(environment.pools, environment.state, path_locks_),
+        publisher_(environment.pools, environment.state.stages, path_locks_),
+        expander_(environment.pools, environment.state.stages) {}
 
   grpc::Status NodeStageVolume(grpc::ServerContext* context,
                                const csi::v1::NodeStageVolumeRequest* request,

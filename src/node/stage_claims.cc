@@ -8,7 +8,7 @@
 namespace holdfast::node {
 namespace {
 
-bool IsPlacedAt(const pool::StageStore& stages, const std::string& volume_id,
+bool IsPlacedAt(const state::StageStore& stages, const std::string& volume_id,
                 const std::string& path) {
   const auto record = stages.Find(volume_id);
   return record.ok() && (record->staging_path == path || record->publications.contains(path));
@@ -19,7 +19,7 @@ std::string UuidOf(const std::string& volume_id) {
   return id ? id->uuid : "";
 }
 
-Claims ReadClaims(const pool::StageStore& stages, const std::string& volume_id,
+Claims ReadClaims(const state::StageStore& stages, const std::string& volume_id,
                   const std::string& path) {
   Claims claims{.own = IsPlacedAt(stages, volume_id, path), .others = {}};
   const auto ids = stages.VolumeIds();
@@ -33,7 +33,7 @@ Claims ReadClaims(const pool::StageStore& stages, const std::string& volume_id,
 }  // namespace
 
 Teardown TeardownOf(const std::string& volume_id, const std::string& path,
-                    const pool::StageStore& stages) {
+                    const state::StageStore& stages) {
   return Teardown{.uuid = UuidOf(volume_id), .ask_records = [&stages, volume_id, path] {
                     return ReadClaims(stages, volume_id, path);
                   }};

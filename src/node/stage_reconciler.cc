@@ -10,8 +10,8 @@ namespace holdfast::node {
 namespace {
 
 using os::MountTable;
-using pool::StageRecord;
-using pool::StageState;
+using state::StageRecord;
+using state::StageState;
 
 bool IsMounted(const MountTable& mounts, const os::BlockDevice& device) {
   const std::string node = device.path.substr(device.path.rfind('/') + 1);
@@ -19,7 +19,8 @@ bool IsMounted(const MountTable& mounts, const os::BlockDevice& device) {
 }
 
 // Whether a volume is still mounted where the record says, whatever device is behind it.
-bool ShowsAnything(const MountTable& mounts, const StageRecord& record, const std::string& uuid) {
+bool ShowsAnything(const MountTable& mounts, const state::StageRecord& record,
+                   const std::string& uuid) {
   const auto shows = [&](const std::string& path) {
     const os::MountEntry* const entry = mounts.At(path);
     return entry != nullptr && MayShow(*entry, uuid);
@@ -33,7 +34,7 @@ bool ShowsAnything(const MountTable& mounts, const StageRecord& record, const st
 
 absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) const {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
-  ASSIGN_OR_RETURN(std::vector<std::string> ids, stages_.VolumeIds());
+  ASSIGN_OR_RETURN(std::vector<std::string> ids, state_.VolumeIds());
   std::erase_if(ids, [&](const std::string& id) {
     const auto located = pools_.Locate(id);
     return (located.ok() ? located->pool : nullptr) != pool;
@@ -59,8 +60,8 @@ absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) co
 // error when that cannot be told, so that it has to be left alone.
 absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Classify(
     const std::string& volume_id, const MountTable& mounts) const {
-  ASSIGN_OR_RETURN(const StageState state, stages_.StateOf(volume_id));
-  if (state == StageState::kOtherBoot || state == StageState::kDamaged) {
+  ASSIGN_OR_RETURN(const state::StageState state, state_.stages.StateOf(volume_id));
+  if (state == state::StageState::kOtherBoot || state == state::StageState::kDamaged) {
     return LeftoverKind::kVoidStageRecord;
   }
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
@@ -68,23 +69,23 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Classify(
   const bool gone = absl::IsNotFound(device.status());
   if (!gone) RETURN_IF_ERROR(device.status());
   if (!gone && *device && IsMounted(mounts, **device)) {
-    const auto record = stages_.Find(volume_id);
+    const auto record = state_.stages.Find(volume_id);
     if (record.ok() && (record->growing || record->freezing))
       return LeftoverKind::kInterruptedGrowth;
     return std::nullopt;
   }
-  if (state == StageState::kNone) {
+  if (state == state::StageState::kNone) {
     if (gone) {
-      const bool undo = stages_.HasUndo(located.id);
+      const bool undo = state_.undo.Has(located.id);
       return undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
     }
     if (*device) return LeftoverKind::kOrphanedDevice;
     // Deleted by another node.
     const bool void_undo =
-        stages_.HasUndo(located.id) && absl::IsNotFound(located.pool->Get(located.id).status());
+        state_.undo.Has(located.id) && absl::IsNotFound(located.pool->Get(located.id).status());
     return void_undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
   }
-  ASSIGN_OR_RETURN(const StageRecord record, stages_.Find(volume_id));
+  ASSIGN_OR_RETURN(const state::StageRecord record, state_.stages.Find(volume_id));
   if (ShowsAnything(mounts, record, located.id.uuid)) return std::nullopt;
   if (!gone && *device) {
     // A raw block volume is staged without a mount.
@@ -99,30 +100,30 @@ absl::StatusOr<bool> StageReconciler::Repair(const std::string& volume_id) const
   ASSIGN_OR_RETURN(const auto kind, Classify(volume_id, mounts));
   if (!kind) return false;
   if (*kind == LeftoverKind::kInterruptedGrowth) {
-    RETURN_IF_ERROR(SettleGrowth(volume_id));
+    RETURN_IF_ERROR(RepairGrowth(volume_id));
   } else if (*kind == LeftoverKind::kVoidStageRecord) {
-    RETURN_IF_ERROR(SettleVoidRecord(volume_id));
+    RETURN_IF_ERROR(RepairVoidRecord(volume_id));
   } else {
-    RETURN_IF_ERROR(SettleStaging(volume_id));
+    RETURN_IF_ERROR(RepairStaging(volume_id));
   }
   return true;
 }
 
 // As the end of an Unstage, or of a deletion: first the device, then the record.
-absl::Status StageReconciler::SettleStaging(const std::string& volume_id) const {
+absl::Status StageReconciler::RepairStaging(const std::string& volume_id) const {
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
   const absl::Status detached = located.pool->UnmapOwnDevice(located.id);
-  if (absl::IsNotFound(detached)) return stages_.RemoveAll(volume_id);
+  if (absl::IsNotFound(detached)) return state_.RemoveAll(volume_id);
   RETURN_IF_ERROR(detached);
-  return stages_.Remove(volume_id);
+  return state_.stages.Remove(volume_id);
 }
 
 // Writers of a frozen filesystem wait, so that it is thawed comes first, whatever the growth finds.
-absl::Status StageReconciler::SettleGrowth(const std::string& volume_id) const {
-  ASSIGN_OR_RETURN(StageRecord record, stages_.Find(volume_id));
+absl::Status StageReconciler::RepairGrowth(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(state::StageRecord record, state_.stages.Find(volume_id));
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindDevice(located.id));
-  if (device) RETURN_IF_ERROR(EndOwnFreeze(*device, stages_, record));
+  if (device) RETURN_IF_ERROR(EndOwnFreeze(*device, state_.stages, record));
   return expander_.Expand(volume_id, 0, 0).status();
 }
 
@@ -135,10 +136,10 @@ absl::Status StageReconciler::GiveBack(const std::string& volume_id) const {
   return located->pool->UnmapDevice(located->id);
 }
 
-absl::Status StageReconciler::SettleVoidRecord(const std::string& volume_id) const {
-  ASSIGN_OR_RETURN(const StageState state, stages_.StateOf(volume_id));
-  if (state == StageState::kOtherBoot) RETURN_IF_ERROR(GiveBack(volume_id));
-  if (state == StageState::kDamaged) {
+absl::Status StageReconciler::RepairVoidRecord(const std::string& volume_id) const {
+  ASSIGN_OR_RETURN(const state::StageState state, state_.stages.StateOf(volume_id));
+  if (state == state::StageState::kOtherBoot) RETURN_IF_ERROR(GiveBack(volume_id));
+  if (state == state::StageState::kDamaged) {
     // It may be the only trace of a raw block volume that is staged.
     ASSIGN_OR_RETURN(const auto located, pools_.Locate(volume_id));
     const auto device = located.pool->FindDevice(located.id);
@@ -150,7 +151,7 @@ absl::Status StageReconciler::SettleVoidRecord(const std::string& volume_id) con
       }
     }
   }
-  return stages_.Remove(volume_id);
+  return state_.stages.Remove(volume_id);
 }
 
 }  // namespace holdfast::node

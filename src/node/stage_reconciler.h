@@ -10,15 +10,15 @@
 #include "node/expander.h"
 #include "os/mount_table.h"
 #include "pool/pools.h"
-#include "pool/stage_store.h"
+#include "state/node_state.h"
 
 namespace holdfast::node {
 
 // Thread-safe. Unmounts nothing: whatever is mounted is wanted by somebody.
 class StageReconciler final {
  public:
-  StageReconciler(const pool::Pools& pools, const pool::StageStore& stages)
-      : pools_(pools), stages_(stages), expander_(pools, stages) {}
+  StageReconciler(const pool::Pools& pools, const state::NodeState& state)
+      : pools_(pools), state_(state), expander_(pools, state.stages) {}
 
   // What is left of volumes of this pool, or, for nullptr, of those that no pool here has, as far
   // as it shows without a lock; Repair looks again. INTERNAL when the mount table or the stage
@@ -32,13 +32,13 @@ class StageReconciler final {
  private:
   absl::StatusOr<std::optional<LeftoverKind>> Classify(const std::string& volume_id,
                                                        const os::MountTable& mounts) const;
-  [[nodiscard]] absl::Status SettleStaging(const std::string& volume_id) const;
-  [[nodiscard]] absl::Status SettleGrowth(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status RepairStaging(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status RepairGrowth(const std::string& volume_id) const;
   [[nodiscard]] absl::Status GiveBack(const std::string& volume_id) const;
-  [[nodiscard]] absl::Status SettleVoidRecord(const std::string& volume_id) const;
+  [[nodiscard]] absl::Status RepairVoidRecord(const std::string& volume_id) const;
 
   const pool::Pools& pools_;
-  const pool::StageStore& stages_;
+  const state::NodeState& state_;
   const Expander expander_;
 };
 

@@ -9,8 +9,8 @@ namespace holdfast::node {
 namespace {
 
 // Its record's mark is on disk before the kernel is asked, and stays if the thaw failed.
-absl::Status FreezeForAMoment(int root_fd, const pool::StageStore& stages,
-                              pool::StageRecord& record) {
+absl::Status FreezeForAMoment(int root_fd, const state::StageStore& stages,
+                              state::StageRecord& record) {
   record.freezing = true;
   RETURN_IF_ERROR(stages.Write(record));
   const absl::Status frozen = os::Freeze(root_fd);
@@ -31,8 +31,8 @@ os::UniqueFd OpenIfShows(const std::string& path, const os::BlockDevice& device)
 }  // namespace
 
 absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice& device,
-                        const std::string& mount_path, const pool::StageStore& stages,
-                        pool::StageRecord& record) {
+                        const std::string& mount_path, const state::StageStore& stages,
+                        state::StageRecord& record) {
   RETURN_IF_ERROR(EndOwnFreeze(device, stages, record));
   record.growing = true;
   RETURN_IF_ERROR(stages.Write(record));
@@ -51,8 +51,8 @@ absl::Status GrowStaged(const fs::Filesystem& filesystem, const os::BlockDevice&
   return grown.ok() ? unmarked : grown;
 }
 
-absl::Status EndOwnFreeze(const os::BlockDevice& device, const pool::StageStore& stages,
-                          pool::StageRecord& record) {
+absl::Status EndOwnFreeze(const os::BlockDevice& device, const state::StageStore& stages,
+                          state::StageRecord& record) {
   if (!record.freezing) return absl::OkStatus();
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   for (const os::MountEntry* const entry : mounts.OfDevice(device.number)) {

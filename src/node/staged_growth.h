@@ -17,7 +17,7 @@
 #include <string>
 
 #include "fs/filesystem.h"
-#include "pool/stage_store.h"
+#include "state/stage_store.h"
 
 namespace holdfast::node {
 
@@ -28,12 +28,13 @@ namespace holdfast::node {
 // seconds), when another program holds the filesystem frozen, which stays so.
 [[nodiscard]] absl::Status GrowStaged(const fs::Filesystem& filesystem,
                                       const os::BlockDevice& device, const std::string& mount_path,
-                                      const pool::StageStore& stages, pool::StageRecord& record);
+                                      const state::StageStore& stages, state::StageRecord& record);
 
 // Thaws the filesystem on `device` if the record says that the driver froze it. Through a mount
 // that is seen to show the device, wherever it is: what the record calls the staging path may be
 // another filesystem's by now. FAILED_PRECONDITION if no mount shows it.
 [[nodiscard]] absl::Status EndOwnFreeze(const os::BlockDevice& device,
-                                        const pool::StageStore& stages, pool::StageRecord& record);
+                                        const state::StageStore& stages,
+                                        state::StageRecord& record);
 
 }  // namespace holdfast::node

@@ -24,7 +24,7 @@ using os::TargetPath;
 
 constexpr auto kUnsupported = absl::StatusCode::kFailedPrecondition;
 
-absl::Status RequireSameStage(const pool::StageRecord& record, const std::string& staging_path,
+absl::Status RequireSameStage(const state::StageRecord& record, const std::string& staging_path,
                               const VolumeUse& use) {
   if (record.staging_path != staging_path) {
     return FailedPrecondition("volume '{}' is already staged at '{}'", record.volume_id,
@@ -73,8 +73,8 @@ absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
 // Growth that NodeExpandVolume did not get to do. A volume that cannot grow still has its data, so
 // the pod starts; the CO sees the failure when it expands.
 void GrowIfSmaller(const fs::Filesystem& filesystem, const BlockDevice& device,
-                   const TargetPath& target, const pool::StageStore& stages,
-                   pool::StageRecord& record) {
+                   const TargetPath& target, const state::StageStore& stages,
+                   state::StageRecord& record) {
   const auto can_grow = filesystem.CanGrow(device, target.path());
   absl::Status grown = can_grow.status();
   if (record.growing || record.freezing || can_grow.value_or(false)) {
@@ -112,20 +112,20 @@ absl::StatusOr<PreparedDevice> PrepareDevice(pool::Pool& pool, const Volume& vol
 // Mounts the volume unless it is mounted; returns whether this call did.
 absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
                                  const BlockDevice& attached, const TargetPath& target,
-                                 const VolumeUse& use, const pool::StageStore& stages,
-                                 pool::StageRecord& record) {
+                                 const VolumeUse& use, const state::NodeState& state,
+                                 state::StageRecord& record) {
   const bool read_only = IsReadOnly(use);
   ASSIGN_OR_RETURN(const bool mounted, IsMounted(attached, volume, target, read_only));
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
   if (mounted) {
     // A kill may have come after the mount and before the growth had its mark.
-    if (!read_only) GrowIfSmaller(*filesystem, attached, target, stages, record);
+    if (!read_only) GrowIfSmaller(*filesystem, attached, target, state.stages, record);
     return false;
   }
   ASSIGN_OR_RETURN(
       const PreparedDevice prepared,
-      PrepareDevice(pool, volume, attached, *filesystem, read_only, stages.UndoPath(volume.id)));
+      PrepareDevice(pool, volume, attached, *filesystem, read_only, state.undo.PathFor(volume.id)));
   const BlockDevice& device = prepared.device;
   const absl::Status done = os::MountFilesystem(os::DeviceMount{.device = device.path,
                                                                 .filesystem = volume.filesystem,
@@ -141,22 +141,22 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
         MessageOf(done));
   }
   RETURN_IF_ERROR(done);
-  if (prepared.may_grow) GrowIfSmaller(*filesystem, device, target, stages, record);
+  if (prepared.may_grow) GrowIfSmaller(*filesystem, device, target, state.stages, record);
   return true;
 }
 
-absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const Volume& volume,
-                         pool::StageRecord& record, bool recorded, const TargetPath& target,
+absl::Status StageVolume(pool::Pool& pool, const state::NodeState& state, const Volume& volume,
+                         state::StageRecord& record, bool recorded, const TargetPath& target,
                          const VolumeUse& use) {
   ASSIGN_OR_RETURN(const BlockDevice device, pool.MapDevice(volume.id, use.access_mode));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
-    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, stages, record));
+    ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, state, record));
   }
   if (recorded && !mounted_now) return absl::OkStatus();
-  const absl::Status written = stages.Write(record);
+  const absl::Status written = state.stages.Write(record);
   if (!written.ok() && mounted_now) {
-    const Teardown teardown = TeardownOf(record.volume_id, target.path(), stages);
+    const Teardown teardown = TeardownOf(record.volume_id, target.path(), state.stages);
     RETURN_IF_ERROR(UnmountStaged(target, teardown).status());
   }
   return written;
@@ -164,7 +164,7 @@ absl::Status StageVolume(pool::Pool& pool, const pool::StageStore& stages, const
 
 // Whether the volume is known to be staged at another path than this: then nothing of it is to be
 // undone here.
-bool IsElsewhere(const absl::StatusOr<pool::StageRecord>& record, const std::string& uuid,
+bool IsElsewhere(const absl::StatusOr<state::StageRecord>& record, const std::string& uuid,
                  const std::string& path, const absl::StatusOr<TargetPath>& target) {
   if (!record.ok() || record->staging_path == path) return false;
   if (!target.ok() || !IsShownAt(*target, uuid)) return true;
@@ -177,14 +177,15 @@ bool IsElsewhere(const absl::StatusOr<pool::StageRecord>& record, const std::str
 
 absl::Status Stager::Stage(const std::string& volume_id, const std::string& staging_path,
                            const VolumeUse& use, const Secrets& secrets) const {
-  ASSIGN_OR_RETURN(const auto located, pools_.LocateAs(volume_id, secrets));
+  ASSIGN_OR_RETURN(const auto located,
+                   pools_.LocateAs(volume_id, secrets, pool::Credentials::kRequired));
   pool::Pool& pool = *located.pool;
   RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, use));
   ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
-  auto record = stages_.Find(volume_id);
+  auto record = state_.stages.Find(volume_id);
   bool staged_before = record.ok();
   if (staged_before) {
     // A record without a device is what is left of a staging that is gone, or the image was
@@ -196,16 +197,16 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   if (staged_before) {
     RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
   } else {
-    record = pool::StageRecord{.volume_id = volume_id,
-                               .staging_path = target.path(),
-                               .access_mode = use.access_mode,
-                               .mount_flags = use.mount_flags,
-                               .growing = false,
-                               .freezing = false,
-                               .publications = {}};
+    record = state::StageRecord{.volume_id = volume_id,
+                                .staging_path = target.path(),
+                                .access_mode = use.access_mode,
+                                .mount_flags = use.mount_flags,
+                                .growing = false,
+                                .freezing = false,
+                                .publications = {}};
   }
   const absl::Status staged =
-      StageVolume(pool, stages_, volume, *record, staged_before, target, use);
+      StageVolume(pool, state_, volume, *record, staged_before, target, use);
   if (staged.ok() || staged_before) return staged;
   // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
   const absl::Status detached = pool.UnmapDevice(located.id);
@@ -224,8 +225,8 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
     path_lock.emplace(std::move(taken));
   }
   const std::string path = target.ok() ? target->path() : staging_path;
-  const Teardown teardown = TeardownOf(volume_id, path, stages_);
-  const auto record = stages_.Find(volume_id);
+  const Teardown teardown = TeardownOf(volume_id, path, state_.stages);
+  const auto record = state_.stages.Find(volume_id);
   if (IsElsewhere(record, teardown.uuid, path, target)) return absl::OkStatus();
   if (target.ok()) {
     ASSIGN_OR_RETURN(const bool free, UnmountStaged(*target, teardown));
@@ -243,7 +244,7 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   }
   RETURN_IF_ERROR(detached);
   // A record without a device does not count, so a pod need not wait until it can be removed.
-  const absl::Status removed = stages_.Remove(volume_id);
+  const absl::Status removed = state_.stages.Remove(volume_id);
   if (!removed.ok()) LogWarning("unstage of volume {}: {}", volume_id, MessageOf(removed));
   return absl::OkStatus();
 }

@@ -8,7 +8,7 @@
 #include "core/key_lock.h"
 #include "core/volume_use.h"
 #include "pool/pools.h"
-#include "pool/stage_store.h"
+#include "state/node_state.h"
 
 namespace holdfast::node {
 
@@ -16,12 +16,12 @@ namespace holdfast::node {
 class Stager final {
  public:
   // `path_locks` are the ones that the Publisher of this node has. All three outlive it.
-  Stager(const pool::Pools& pools, const pool::StageStore& stages, KeyLock& path_locks)
-      : pools_(pools), stages_(stages), path_locks_(path_locks) {}
+  Stager(const pool::Pools& pools, const state::NodeState& state, KeyLock& path_locks)
+      : pools_(pools), state_(state), path_locks_(path_locks) {}
 
   // Idempotent on a live mount: nothing is checked, formatted or mounted twice. On any error what
   // this call began is undone.
-  //   INVALID_ARGUMENT     the pool needs secrets, and these are none (Pool::As)
+  //   INVALID_ARGUMENT     the pool needs secrets, and these are none (Pool::WithCredentials)
   //   NOT_FOUND            no such volume
   //   ALREADY_EXISTS       staged there with another use, or something else is mounted there
   //   FAILED_PRECONDITION  the volume cannot be used so, is staged elsewhere, or does not hold what
@@ -39,7 +39,7 @@ class Stager final {
 
  private:
   const pool::Pools& pools_;
-  const pool::StageStore& stages_;
+  const state::NodeState& state_;
   KeyLock& path_locks_;
 };
 

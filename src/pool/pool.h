@@ -68,10 +68,10 @@ class Pool {
   // be proved to be the pool's own and unwanted is left alone: the error says what and why.
   [[nodiscard]] virtual absl::StatusOr<bool> Repair(const VolumeId& id) = 0;
 
-  // The pool as the user reaches it whom a call's secrets name; it lives as long as this one. The
-  // pool itself where it needs none. INVALID_ARGUMENT naming `secrets` if they name none. What is
-  // asked without secrets is asked as the last user who reached the pool.
-  [[nodiscard]] virtual absl::StatusOr<Pool*> As(const Secrets&) { return this; }
+  // This pool, accessed with the credentials in `secrets`; this pool itself if it needs none. Valid
+  // as long as this pool. INVALID_ARGUMENT naming `secrets` if they lack them. Calls to this pool
+  // itself use the most recent credentials that worked.
+  [[nodiscard]] virtual absl::StatusOr<Pool*> WithCredentials(const Secrets&) { return this; }
 
   // OK when the pool can serve. Any error says what is missing.
   [[nodiscard]] virtual absl::Status CheckReady() = 0;

@@ -5,10 +5,10 @@
 #include <array>
 #include <string_view>
 
+#include "core/checked_json.h"
 #include "core/clock.h"
 #include "core/volume_id.h"
 #include "os/file.h"
-#include "pool/checked_json.h"
 
 namespace holdfast::pool {
 namespace {

@@ -34,6 +34,11 @@ std::vector<VolumeCondition> ConditionsIn(const Questions& questions, Pool& pool
 
 }  // namespace
 
+absl::StatusOr<Pool*> AccessPool(Pool& pool, const Secrets& secrets, Credentials credentials) {
+  if (secrets.empty() && credentials == Credentials::kOptional) return &pool;
+  return pool.WithCredentials(secrets);
+}
+
 absl::Status Pools::Add(std::unique_ptr<Pool> pool) {
   const std::string name = pool->info().name;
   Pool* const added = pool.get();
@@ -73,10 +78,10 @@ absl::StatusOr<Pools::Located> Pools::Locate(const std::string& volume_id) const
   return Located{.id = *std::move(id), .pool = pool};
 }
 
-absl::StatusOr<Pools::Located> Pools::LocateAs(const std::string& volume_id,
-                                               const Secrets& secrets) const {
+absl::StatusOr<Pools::Located> Pools::LocateAs(const std::string& volume_id, const Secrets& secrets,
+                                               Credentials credentials) const {
   ASSIGN_OR_RETURN(Located located, Locate(volume_id));
-  ASSIGN_OR_RETURN(located.pool, located.pool->As(secrets));
+  ASSIGN_OR_RETURN(located.pool, AccessPool(*located.pool, secrets, credentials));
   return located;
 }
 

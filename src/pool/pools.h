@@ -13,6 +13,16 @@
 
 namespace holdfast::pool {
 
+// Whether a call must bring the credentials of a pool that needs some.
+enum class Credentials {
+  kRequired,
+  kOptional,  // a call without secrets uses the most recent ones that worked
+};
+
+// The pool accessed with the call's credentials. Errors as Pool::WithCredentials.
+[[nodiscard]] absl::StatusOr<Pool*> AccessPool(Pool& pool, const Secrets& secrets,
+                                               Credentials credentials);
+
 // Filled at start, before the CallRunner lets any call through to it, then only read: thread-safe.
 class Pools final {
  public:
@@ -33,9 +43,11 @@ class Pools final {
   //                        process cannot know whether the volume exists
   [[nodiscard]] absl::StatusOr<Located> Locate(const std::string& volume_id) const;
 
-  // The same, with the pool as the secrets' user reaches it. Errors as Pool::As, too.
+  // The same, with the pool accessed with the call's credentials. Errors as Pool::WithCredentials,
+  // too.
   [[nodiscard]] absl::StatusOr<Located> LocateAs(const std::string& volume_id,
-                                                 const Secrets& secrets) const;
+                                                 const Secrets& secrets,
+                                                 Credentials credentials) const;
 
   // Up to `limit` (0: all) volumes of all pools after the volume id `after` (empty: from the
   // start), by id, so that pages stay stable while volumes come and go. Errors as Pool::List.

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "pool/checked_json.h"
+#include "core/checked_json.h"
 
 namespace holdfast::pool {
 namespace {

@@ -10,11 +10,6 @@ namespace {
 constexpr char kUserId[] = "userID";
 constexpr char kUserKey[] = "userKey";
 
-std::string ValueOf(const Secrets& secrets, const char* key) {
-  const auto found = secrets.find(key);
-  return found == secrets.end() ? "" : found->second;
-}
-
 absl::Status Missing(const char* key) {
   return InvalidArgument(
       "secrets: {} is missing; the pool has no user of its own, so the class must name the secret "
@@ -25,8 +20,8 @@ absl::Status Missing(const char* key) {
 }  // namespace
 
 absl::StatusOr<CephUser> UserIn(const Secrets& secrets) {
-  CephUser user{.name = ValueOf(secrets, kUserId), .key = ""};
-  const std::string key = ValueOf(secrets, kUserKey);
+  CephUser user{.name = secrets.Reveal(kUserId), .key = ""};
+  const std::string key = secrets.Reveal(kUserKey);
   if (user.name.empty()) return Missing(kUserId);
   if (key.empty()) return Missing(kUserKey);
   // It is also a word of a line to the kernel.
@@ -34,7 +29,7 @@ absl::StatusOr<CephUser> UserIn(const Secrets& secrets) {
     return InvalidArgument("secrets: {} must be of A-Z, a-z, 0-9, '.', '_' and '-'", kUserId);
   }
   auto found = FindCephKey(key, user.name);
-  if (!found.ok()) return InvalidArgument("secrets: {} is no Ceph key", kUserKey);
+  if (!found.ok()) return InvalidArgument("secrets: {} is not a Ceph key", kUserKey);
   user.key = *std::move(found);
   return user;
 }

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "core/call_deadline.h"
+#include "core/checked_json.h"
 #include "core/log.h"
 #include "os/file.h"
-#include "pool/checked_json.h"
 #include "rbd/ceph_key.h"
 #include "rbd/ceph_secrets.h"
 
@@ -27,8 +27,8 @@ absl::StatusOr<std::optional<std::string>> ReadKnown(int known_pools_fd, const s
   const auto text = os::ReadFileAt(known_pools_fd, name + ".json");
   if (absl::IsNotFound(text.status())) return std::optional<std::string>();
   RETURN_IF_ERROR(text.status());
-  ASSIGN_OR_RETURN(const json known, pool::DecodeChecked(*text, kKnownVersion,
-                                                         fmt::format("memory of pool '{}'", name)));
+  ASSIGN_OR_RETURN(const json known,
+                   DecodeChecked(*text, kKnownVersion, fmt::format("memory of pool '{}'", name)));
   const auto identity = known.find("ceph_pool");
   if (identity != known.end() && identity->is_string()) return identity->get<std::string>();
   return FailedPrecondition("pool '{}' was of another kind before; give this one another name",
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
   return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, std::move(common)));
 }
 
-absl::StatusOr<pool::Pool*> RbdPool::As(const Secrets& secrets) {
+absl::StatusOr<pool::Pool*> RbdPool::WithCredentials(const Secrets& secrets) {
   if (!access_.user.empty()) return this;
   ASSIGN_OR_RETURN(const CephUser user, UserIn(secrets));
   CephAccess access = access_;
@@ -227,9 +227,8 @@ absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) const {
         info_.name, found, *common_->identity);
   }
   if (common_->identity) return absl::OkStatus();
-  RETURN_IF_ERROR(
-      os::WriteFileDurably(common_->known_pools.get(), info_.name + ".json",
-                           pool::EncodeChecked(json{{"ceph_pool", found}}, kKnownVersion)));
+  RETURN_IF_ERROR(os::WriteFileDurably(common_->known_pools.get(), info_.name + ".json",
+                                       EncodeChecked(json{{"ceph_pool", found}}, kKnownVersion)));
   common_->identity = found;
   return absl::OkStatus();
 }

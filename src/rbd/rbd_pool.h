@@ -15,7 +15,6 @@
 #include "os/rbd_device.h"
 #include "os/unique_fd.h"
 #include "pool/pool.h"
-#include "pool/stage_store.h"
 #include "rbd/ceph_pool.h"
 #include "rbd/device_calls.h"
 #include "rbd/image.h"
@@ -23,6 +22,7 @@
 #include "rbd/monitor_answers.h"
 #include "rbd/recent_answer.h"
 #include "rbd/record_table.h"
+#include "state/undo_files.h"
 
 namespace holdfast::rbd {
 
@@ -35,7 +35,8 @@ struct Process {
   bool has_devices = true;
   bool attach = false;  // a volume is published to a node before MapDevice there
   int state_directory_fd = -1;
-  const pool::StageStore& stages;  // outlives the pool
+  std::string boot_id;                 // of this node, now
+  const state::UndoFiles& undo_files;  // outlive the pool
 };
 
 // Besides what Pool says: of a volume that another Ceph pool has made nothing is known, so that no
@@ -52,7 +53,7 @@ class RbdPool final : public pool::Pool {
 
   [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
   // For a pool that is configured without a user: one pool per user and key.
-  [[nodiscard]] absl::StatusOr<Pool*> As(const Secrets& secrets) override;
+  [[nodiscard]] absl::StatusOr<Pool*> WithCredentials(const Secrets& secrets) override;
   // Nothing to do: what is promised and listed is in the cluster.
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
@@ -108,7 +109,8 @@ class RbdPool final : public pool::Pool {
           is_controller(process.is_controller),
           has_devices(process.has_devices),
           attach(process.attach),
-          stages(process.stages),
+          boot_id(process.boot_id),
+          undo_files(process.undo_files),
           known_pools(std::move(known)),
           clusters(std::move(connections)) {}
 
@@ -116,7 +118,8 @@ class RbdPool final : public pool::Pool {
     const bool is_controller;
     const bool has_devices;
     const bool attach;
-    const pool::StageStore& stages;
+    const std::string boot_id;
+    const state::UndoFiles& undo_files;
     const os::UniqueFd known_pools;
     const std::shared_ptr<Clusters> clusters;
     Semaphore image_permits{kImagesAtOnce};
@@ -212,7 +215,7 @@ class RbdPool final : public pool::Pool {
   absl::Status Unmap(const os::RbdDevice& device);
 
   const pool::PoolInfo info_;
-  const CephAccess access_;  // without a user: of those who reach the pool by As
+  const CephAccess access_;  // without a user: of those who reach the pool by WithCredentials
   const std::shared_ptr<Common> common_;
 
   mutable std::mutex mutex_;

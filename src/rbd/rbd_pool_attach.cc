@@ -41,7 +41,7 @@ absl::StatusOr<os::BlockDevice> RbdPool::MapDevice(const VolumeId& id, AccessMod
                            .client_address = "",
                            .sharing = SharingOf(mode),
                            .read_only = IsReaderOnly(mode),
-                           .boot_id = common_->stages.boot_id()};
+                           .boot_id = common_->boot_id};
   RETURN_IF_ERROR(RequirePublished(entry, wanted));
   if (wanted.read_only) RETURN_IF_ERROR(RequireReadable(entry.record, id));
   if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
@@ -68,7 +68,7 @@ absl::Status RbdPool::RequireReadable(const pool::VolumeRecord& record, const Vo
         "mode that writes",
         id.ToString());
   }
-  if (!common_->stages.HasUndo(id)) return absl::OkStatus();
+  if (!common_->undo_files.Has(id)) return absl::OkStatus();
   return FailedPrecondition(
       "a check of the filesystem of volume '{}' was interrupted on this node: stage it here once "
       "with an access mode that writes",

@@ -73,7 +73,7 @@ bool RbdPool::IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) 
 // so after a reboot only its name tells whose it is.
 bool RbdPool::IsOwn(const DeviceClaim& holder) const {
   return common_->has_devices && holder.node == common_->node_id &&
-         (holder.read_only || holder.boot_id == common_->stages.boot_id());
+         (holder.read_only || holder.boot_id == common_->boot_id);
 }
 
 absl::Status RbdPool::UnmapDevice(const VolumeId& id) {
@@ -100,7 +100,7 @@ absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const RecordEntry& entry)
                            .client_address = device ? device->client_address : "",
                            .sharing = Sharing::kAlone,
                            .read_only = false,
-                           .boot_id = common_->stages.boot_id()};
+                           .boot_id = common_->boot_id};
   if (device && entry.nodes.holders == std::vector{writer}) return *device;
   return FailedPrecondition("volume {} is not, or no longer, held by this node", uuid);
 }

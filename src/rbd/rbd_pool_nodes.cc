@@ -141,7 +141,7 @@ absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const V
   for (int attempt = 1;; ++attempt) {
     ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, entry, id, wanted));
     if (entry.nodes.Find(common_->node_id) == nullptr)
-      RETURN_IF_ERROR(common_->stages.ForgetUndo(id));
+      RETURN_IF_ERROR(common_->undo_files.Forget(id));
     const absl::Status announced = RecordTable::SetNodes(ceph, entry, staying.With(wanted));
     if (!absl::IsAborted(announced) || attempt == kAttempts) return announced;
     ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
@@ -182,7 +182,7 @@ absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
 // Takes this node out of the journal. It stays there while something has to be taken back here
 // (ForgetUndo), because it tells whether another node had the volume meanwhile.
 absl::Status RbdPool::Release(const VolumeId& id) {
-  if (common_->stages.HasUndo(id)) return absl::OkStatus();
+  if (common_->undo_files.Has(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   for (int attempt = 1;; ++attempt) {
     auto entry = Read(*ceph, id);

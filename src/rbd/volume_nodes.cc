@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/checked_json.h"
 #include "core/volume_id.h"
-#include "pool/checked_json.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -114,14 +114,14 @@ std::string EncodeNodes(const VolumeNodes& nodes) {
   for (const PublishedNode& one : nodes.published) {
     published.push_back({{"node", one.node}, {"access_mode", ToString(one.access_mode)}});
   }
-  return pool::EncodeChecked(
-      json{{"holders", std::move(holders)}, {"published", std::move(published)}}, kVersion);
+  return EncodeChecked(json{{"holders", std::move(holders)}, {"published", std::move(published)}},
+                       kVersion);
 }
 
 absl::StatusOr<VolumeNodes> DecodeNodes(const std::string& text) {
   VolumeNodes nodes;
   if (text.empty()) return nodes;
-  ASSIGN_OR_RETURN(const json object, pool::DecodeChecked(text, kVersion, kWhat));
+  ASSIGN_OR_RETURN(const json object, DecodeChecked(text, kVersion, kWhat));
   try {
     for (const json& described : object.at("holders")) {
       ASSIGN_OR_RETURN(DeviceClaim holder, DecodeClaim(described));

@@ -106,7 +106,7 @@ absl::Status CheckMap(const google::protobuf::Map<std::string, std::string>& map
 }
 
 Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map) {
-  return {map.begin(), map.end()};
+  return Secrets({map.begin(), map.end()});
 }
 
 absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range) {

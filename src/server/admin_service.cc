@@ -28,13 +28,13 @@ void Describe(const pool::Questions& questions, pool::Pool& pool, admin::v1::Poo
   described.set_volumes(static_cast<std::int64_t>(usage->volumes));
 }
 
-void DescribeUse(const pool::StageRecord& record, admin::v1::Volume& described) {
+void DescribeUse(const state::StageRecord& record, admin::v1::Volume& described) {
   described.set_staging_path(record.staging_path);
   for (const auto& [target, publication] : record.publications) described.add_target_paths(target);
 }
 
 void Describe(const pool::Questions& questions, pool::Pool& pool, const Volume& volume,
-              const VolumeCondition& condition, const pool::StageStore& stages,
+              const VolumeCondition& condition, const state::StageStore& stages,
               admin::v1::Volume& described) {
   described.set_id(volume.id.ToString());
   described.set_name(volume.name);

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "pool/pools.h"
-#include "pool/stage_store.h"
 #include "proto/admin.grpc.pb.h"
 #include "rpc/call_runner.h"
 #include "server/reconciler.h"
+#include "state/stage_store.h"
 
 namespace holdfast::server {
 
 // Thread-safe. Changes nothing.
 class AdminService final : public admin::v1::Admin::Service {
  public:
-  AdminService(const pool::Pools& pools, const pool::StageStore& stages,
+  AdminService(const pool::Pools& pools, const state::StageStore& stages,
                const Reconciler& reconciler, rpc::CallRunner& calls)
       : pools_(pools), stages_(stages), reconciler_(reconciler), calls_(calls) {}
 
@@ -28,7 +28,7 @@ class AdminService final : public admin::v1::Admin::Service {
 
  private:
   const pool::Pools& pools_;
-  const pool::StageStore& stages_;
+  const state::StageStore& stages_;
   const Reconciler& reconciler_;
   rpc::CallRunner& calls_;
 };

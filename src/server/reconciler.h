@@ -19,7 +19,7 @@
 #include "core/long_work.h"
 #include "node/stage_reconciler.h"
 #include "pool/pools.h"
-#include "pool/stage_store.h"
+#include "state/node_state.h"
 
 namespace holdfast::server {
 
@@ -44,9 +44,9 @@ class Reconciler final {
   };
 
   // All three outlive it.
-  Reconciler(const pool::Pools& pools, const pool::StageStore& stages, KeyLock& volume_locks,
+  Reconciler(const pool::Pools& pools, const state::NodeState& state, KeyLock& volume_locks,
              std::chrono::milliseconds interval = kInterval)
-      : pools_(pools), node_(pools, stages), volume_locks_(volume_locks), interval_(interval) {}
+      : pools_(pools), node_(pools, state), volume_locks_(volume_locks), interval_(interval) {}
   Reconciler(const Reconciler&) = delete;
   Reconciler& operator=(const Reconciler&) = delete;
   ~Reconciler() { Stop(); }

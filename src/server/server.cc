@@ -47,6 +47,7 @@
 #include "server/reconciler.h"
 #include "server/socket.h"
 #include "server/stop_guard.h"
+#include "state/node_state.h"
 
 namespace holdfast::server {
 namespace {
@@ -60,12 +61,12 @@ constexpr int kMaxMessageBytes = 64 << 20;
 
 // What the services work on; outlives the gRPC server.
 struct ServerState {
-  explicit ServerState(pool::StageStore store) : stages(std::move(store)) {}
+  explicit ServerState(state::NodeState kept) : node(std::move(kept)) {}
   pool::Pools pools;
-  pool::StageStore stages;
+  state::NodeState node;
   KeyLock volume_locks;
   rpc::CallRunner calls;
-  Reconciler reconciler{pools, stages, volume_locks};
+  Reconciler reconciler{pools, node, volume_locks};
 };
 
 identity::Needs NeedsOf(const Config& config) {
@@ -77,11 +78,11 @@ identity::Needs NeedsOf(const Config& config) {
 struct Services {
   Services(const Config& config, ServerState& parts)
       : identity(config.driver_name, parts.pools, parts.calls, NeedsOf(config)),
-        controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.stages,
+        controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.node,
                     parts.volume_locks, parts.calls}),
-        node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.stages,
+        node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.node,
               parts.volume_locks, parts.calls, config.topology}),
-        admin(parts.pools, parts.stages, parts.reconciler, parts.calls) {}
+        admin(parts.pools, parts.node.stages, parts.reconciler, parts.calls) {}
   identity::Service identity;
   controller::Service controller;
   node::Service node;
@@ -173,7 +174,8 @@ absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState
                              .has_devices = config.role != Role::kController,
                              .attach = config.attach,
                              .state_directory_fd = state_directory_fd,
-                             .stages = parts.stages};
+                             .boot_id = parts.node.stages.boot_id(),
+                             .undo_files = parts.node.undo};
   const auto clusters = std::make_shared<rbd::Clusters>();
   std::vector<pool::AwaitedPool*> awaited;
   for (const PoolConfig& pool : config.pools) {
@@ -307,8 +309,8 @@ absl::Status Serve(const Config& config) {
   RETURN_IF_ERROR(Annotate(lock.status(), fmt::format("state directory '{}'", config.state_dir)));
   ASSIGN_OR_RETURN(const int file_limit, os::RaiseFileLimit());
   RETURN_IF_ERROR(PrepareSocket(socket_path));
-  ASSIGN_OR_RETURN(pool::StageStore stages, pool::StageStore::Open(state.get()));
-  ServerState parts(std::move(stages));
+  ASSIGN_OR_RETURN(state::NodeState kept, state::NodeState::Open(state.get()));
+  ServerState parts(std::move(kept));
   ASSIGN_OR_RETURN(const auto guard, StopGuard::Start(kStopTime, [&] { GiveUp(config, parts); }));
   RETURN_IF_ERROR(OpenPools(config, state.get(), parts));
   Services services(config, parts);

@@ -103,7 +103,7 @@ def test_missing_or_half(bare, secrets, ceph, staging):
                 continue  # the last ones do
             with refused("INVALID_ARGUMENT", f"^secrets: {missing} is missing"):
                 call(given)
-        with refused("INVALID_ARGUMENT", "^secrets: userKey is no Ceph key"):
+        with refused("INVALID_ARGUMENT", "^secrets: userKey is not a Ceph key"):
             call({**secrets, "userKey": "not a key"})
         with refused("INVALID_ARGUMENT", "^secrets: userID must be"):
             call({**secrets, "userID": "a,b"})

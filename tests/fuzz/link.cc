@@ -43,10 +43,10 @@ class Anybody final : public link::NodeIdentity {
 };
 
 // What a controller without pools of its own never looks into.
-const pool::StageStore& Stages() {
-  static const os::UniqueFd state(::open(MakeScratch().c_str(), O_RDONLY | O_DIRECTORY));
-  static const pool::StageStore stages = *pool::StageStore::Open(state.get());
-  return stages;
+const state::NodeState& State() {
+  static const os::UniqueFd directory(::open(MakeScratch().c_str(), O_RDONLY | O_DIRECTORY));
+  static const state::NodeState kept = *state::NodeState::Open(directory.get());
+  return kept;
 }
 
 // A stream that a node holds.
@@ -349,7 +349,7 @@ class Controller final {
   KeyLock locks_;
   rpc::CallRunner calls_;
   const pool::Pools no_pools_;  // of the controller's own
-  controller::Service own_{{kDriver, "", true, no_pools_, Stages(), locks_, calls_}};
+  controller::Service own_{{kDriver, "", true, no_pools_, State(), locks_, calls_}};
   controller::Router router_{{kDriver, true, hub_, no_pools_, own_, locks_, calls_}};
   std::unique_ptr<grpc::Server> server_;
 };

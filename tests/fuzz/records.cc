@@ -7,12 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/checked_json.h"
 #include "os/file.h"
-#include "pool/checked_json.h"
 #include "pool/pool_marker.h"
-#include "pool/stage_store.h"
 #include "pool/volume_record.h"
 #include "scratch.h"
+#include "state/node_state.h"
 
 namespace holdfast::fuzz {
 namespace {
@@ -25,7 +25,7 @@ std::string WithChecksum(const std::string& text, const std::string& boot_id) {
   object.erase("crc32");
   if (object.contains("boot_id")) object["boot_id"] = boot_id;
   try {
-    return pool::EncodeChecked(object, 1);
+    return EncodeChecked(object, 1);
   } catch (const nlohmann::json::exception&) {  // text that is no UTF-8 cannot be written
     return text;
   }
@@ -57,27 +57,27 @@ void WriteFile(int directory, const char* name, const std::string& text) {
 struct State {
   State()
       : directory(::open(MakeScratch().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
-        stages(*pool::StageStore::Open(directory.get())) {
+        node(*holdfast::state::NodeState::Open(directory.get())) {
     const int proc = ::open("/proc/sys/kernel/random", O_PATH);
     boot_id = os::ReadFileAt(proc, "boot_id")->substr(0, 36);
     ::close(proc);
   }
   os::UniqueFd directory;
-  pool::StageStore stages;
+  holdfast::state::NodeState node;
   std::string boot_id;
 };
 
 void FuzzStageRecord(State& state, const std::string& text) {
   const std::string name = std::string("stages/") + kVolume + ".json";
   WriteFile(state.directory.get(), name.c_str(), text);
-  const auto record = state.stages.Find(kVolume);
+  const auto record = state.node.stages.Find(kVolume);
   if (!record.ok()) {
     Require(absl::IsNotFound(record.status()), "a damaged stage record counts as none");
     return;
   }
   Require(record->volume_id == kVolume, "a stage record is of its volume");
-  Require(state.stages.Write(*record).ok(), "what was read can be written");
-  const auto again = state.stages.Find(kVolume);
+  Require(state.node.stages.Write(*record).ok(), "what was read can be written");
+  const auto again = state.node.stages.Find(kVolume);
   Require(again.ok() && again->staging_path == record->staging_path &&
               again->mount_flags == record->mount_flags &&
               again->publications == record->publications,

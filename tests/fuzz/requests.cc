@@ -35,16 +35,16 @@ class Driver final {
               "the scratch directory is empty");
     }
     state_ = os::UniqueFd(::open((scratch_ + "/state").c_str(), O_RDONLY | O_DIRECTORY));
-    stages_ = std::make_unique<pool::StageStore>(*pool::StageStore::Open(state_.get()));
+    node_state_ = std::make_unique<state::NodeState>(*state::NodeState::Open(state_.get()));
     PoolConfig config{.name = "default", .kind = "file", .location = scratch_ + "/pool"};
     auto opened = pool::FilePool::Open(config, kNode, state_.get());
     Require(opened.ok() && pools_.Add(*std::move(opened)).ok(), "a pool is made");
     Require((*pools_.Find(""))->Recover().ok(), "an empty pool recovers");
     calls_.SetReady();
-    controller_ = std::make_unique<controller::Service>(
-        controller::Service::Environment{kDriver, kNode, true, pools_, *stages_, locks_, calls_});
+    controller_ = std::make_unique<controller::Service>(controller::Service::Environment{
+        kDriver, kNode, true, pools_, *node_state_, locks_, calls_});
     node_ = std::make_unique<node::Service>(
-        node::Service::Environment{kDriver, kNode, 0, pools_, *stages_, locks_, calls_});
+        node::Service::Environment{kDriver, kNode, 0, pools_, *node_state_, locks_, calls_});
   }
 
   void Try(Input input) {
@@ -176,7 +176,7 @@ class Driver final {
   const std::string scratch_ = MakeScratch();
   os::UniqueFd state_;
   pool::Pools pools_;
-  std::unique_ptr<pool::StageStore> stages_;
+  std::unique_ptr<state::NodeState> node_state_;
   KeyLock locks_;
   rpc::CallRunner calls_;
   std::unique_ptr<controller::Service> controller_;

@@ -63,13 +63,13 @@ struct Fixture : NodeFixture {
     return Expander(*pools, stages).Expand(id.ToString(), size, 0).status();
   }
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) const {
-    return StageReconciler(*pools, stages).Repair(id.ToString());
+    return StageReconciler(*pools, node_state).Repair(id.ToString());
   }
-  [[nodiscard]] pool::StageRecord Record(const VolumeId& id) const {
+  [[nodiscard]] state::StageRecord Record(const VolumeId& id) const {
     return Value(stages.Find(id.ToString()));
   }
   void Mark(const VolumeId& id, bool freezing) {
-    pool::StageRecord record = Record(id);
+    state::StageRecord record = Record(id);
     record.growing = true;
     record.freezing = freezing;
     REQUIRE_OK(stages.Write(record));

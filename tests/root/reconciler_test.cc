@@ -57,7 +57,7 @@ TEST_CASE_METHOD(Fixture, "leftovers are ended at once after the start, and late
   const VolumeId deleted = MakeTombstone("deleted");
   const VolumeId attached = Create(BlockSpec("attached")).id;
   REQUIRE_OK(pool->MapDevice(attached));
-  Reconciler reconciler(*pools, stages, locks, kOften);
+  Reconciler reconciler(*pools, node_state, locks, kOften);
   reconciler.Start();
   Await([&] { return !stdfs::exists(PathOf(deleted)) && !IsAttached(attached); });
   const VolumeId later = MakeTombstone("later");
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Fixture, "what cannot be ended is told once, and once more when
   std::string log;
   {
     const test::CapturedStderr captured;
-    Reconciler reconciler(*pools, stages, locks, kOften);
+    Reconciler reconciler(*pools, node_state, locks, kOften);
     reconciler.Start();
     AwaitRounds(reconciler, 5);
     REQUIRE(reconciler.Open().size() == 1);
@@ -99,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "what cannot be ended is told once, and once more when
 
 TEST_CASE_METHOD(Fixture, "a volume on which a call works is passed over") {
   const VolumeId id = MakeTombstone("busy");
-  Reconciler reconciler(*pools, stages, locks, kOften);
+  Reconciler reconciler(*pools, node_state, locks, kOften);
   {
     const auto call = test::Value(locks.TryLock(id.ToString(), "DeleteVolume"));
     reconciler.Start();
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Fixture, "a pool that is away is told of, and nothing in it is 
   const VolumeId id = MakeTombstone("away");
   MountTmpfs(pool_path());
   {
-    Reconciler reconciler(*pools, stages, locks, kOften);
+    Reconciler reconciler(*pools, node_state, locks, kOften);
     reconciler.Start();
     AwaitRounds(reconciler, 3);
     REQUIRE(reconciler.Open().size() == 1);
@@ -128,12 +128,12 @@ TEST_CASE_METHOD(Fixture, "a pool that is away is told of, and nothing in it is 
 
 TEST_CASE_METHOD(Fixture, "it stops at once, before, between and within rounds") {
   for (int number = 0; number < 20; ++number) (void)MakeTombstone(fmt::format("pvc-{}", number));
-  Reconciler never(*pools, stages, locks, kOnce);
+  Reconciler never(*pools, node_state, locks, kOnce);
   never.Stop();
-  Reconciler within(*pools, stages, locks, kOnce);
+  Reconciler within(*pools, node_state, locks, kOnce);
   within.Start();
   within.Stop();
-  Reconciler between(*pools, stages, locks, kOnce);
+  Reconciler between(*pools, node_state, locks, kOnce);
   between.Start();
   Await([&] { return between.rounds() == 1; });
   between.Stop();

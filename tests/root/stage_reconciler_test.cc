@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "core/checked_json.h"
 #include "os/mounter.h"
-#include "pool/checked_json.h"
 #include "pool/image_file.h"
 #include "support/loop_image.h"
 #include "support/mount_point.h"
@@ -24,7 +24,7 @@ using test::NodeFixture;
 struct Fixture : NodeFixture {
   std::string Found() const {
     std::string text;
-    const StageReconciler reconciler(*pools, stages);
+    const StageReconciler reconciler(*pools, node_state);
     for (pool::Pool* const of : {static_cast<pool::Pool*>(nullptr), pools->all().front()}) {
       for (const Leftover& leftover : test::Value(reconciler.Find(of))) {
         text += fmt::format("{}{}", text.empty() ? "" : " ", ToString(leftover.kind));
@@ -33,7 +33,7 @@ struct Fixture : NodeFixture {
     return text;
   }
   absl::StatusOr<bool> Repair() const {
-    return StageReconciler(*pools, stages).Repair(id.ToString());
+    return StageReconciler(*pools, node_state).Repair(id.ToString());
   }
   std::string StageFile() const {
     return directory.path("state") + "/stages/" + id.ToString() + ".json";
@@ -144,9 +144,7 @@ TEST_CASE_METHOD(Fixture, "a stage record that says nothing any more goes") {
   const std::string text = ReadFile(StageFile());
   SECTION("damaged") { WriteFile(StageFile(), text.substr(text.size() / 2)); }
   SECTION("empty") { WriteFile(StageFile(), ""); }
-  SECTION("of another boot") {
-    WriteFile(StageFile(), pool::EncodeChecked({{"boot_id", "another"}}, 1));
-  }
+  SECTION("of another boot") { WriteFile(StageFile(), EncodeChecked({{"boot_id", "another"}}, 1)); }
   CHECK(Found() == "void-stage-record");
   CHECK(test::Value(Repair()));
   CHECK_FALSE(std::filesystem::exists(StageFile()));
@@ -169,11 +167,11 @@ TEST_CASE_METHOD(Fixture, "files that are no stage records, and volumes of other
   WriteFile(notes, "mine");
   (void)Create(BlockSpec("pvc-1"));
   REQUIRE_OK(Stage(id, BlockUse()));
-  pool::StageRecord record = test::Value(stages.Find(id.ToString()));
+  state::StageRecord record = test::Value(stages.Find(id.ToString()));
   record.volume_id = "other:n1:" + id.uuid;
   REQUIRE_OK(stages.Write(record));
   CHECK(Found().empty());
-  CHECK_FAILS(StageReconciler(*pools, stages).Repair(record.volume_id), kFailedPrecondition,
+  CHECK_FAILS(StageReconciler(*pools, node_state).Repair(record.volume_id), kFailedPrecondition,
               "not configured here");
   CHECK(std::filesystem::exists(other));
   CHECK(ReadFile(notes) == "mine");
@@ -195,7 +193,7 @@ TEST_CASE_METHOD(Fixture, "nothing is touched while the pool cannot be reached")
 TEST_CASE_METHOD(Fixture,
                  "what an interrupted e2fsck has to take back lives as long as the volume") {
   (void)Create(MountSpec("pvc-1"));
-  const std::string undo = stages.UndoPath(id);
+  const std::string undo = node_state.undo.PathFor(id);
   const std::string used = undo + ".used";
   WriteFile(undo, "bytes");
   WriteFile(used, "bytes");

@@ -52,7 +52,7 @@ struct Fixture : NodeFixture {
 
 TEST_CASE_METHOD(Fixture, "a filesystem that a killed growth left frozen runs on by itself") {
   const VolumeId id = StageFrozen();
-  CHECK(test::Value(StageReconciler(*pools, stages).Repair(id.ToString())));
+  CHECK(test::Value(StageReconciler(*pools, node_state).Repair(id.ToString())));
   CHECK_FALSE(test::Value(stages.Find(id.ToString())).growing);
   CheckRunsAndUnstage(id);
 }
@@ -95,7 +95,7 @@ TEST_CASE_METHOD(Fixture, "a freeze that others hold is left to them") {
   {
     const os::UniqueFd root(::open(staging().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     REQUIRE(::ioctl(root.get(), FIFREEZE, 0) == 0);
-    CHECK_FALSE(test::Value(StageReconciler(*pools, stages).Repair(id.ToString())));
+    CHECK_FALSE(test::Value(StageReconciler(*pools, node_state).Repair(id.ToString())));
     CHECK(IsFrozen(staging()));
     CHECK_FAILS(os::FlushByFreezing(root.get()), kFailedPrecondition, "frozen");
     CHECK(IsFrozen(staging()));

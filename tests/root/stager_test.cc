@@ -188,7 +188,7 @@ TEST_CASE_METHOD(NodeFixture, "unstaging what was never or only half staged succ
 TEST_CASE_METHOD(NodeFixture, "an id that is none of ours takes nothing away") {
   const VolumeId id = Create(MountSpec("pvc-1")).id;
   REQUIRE_OK(Stage(id));
-  REQUIRE_OK(Stager(*pools, stages, path_locks).Unstage("not an id of ours", staging()));
+  REQUIRE_OK(Stager(*pools, node_state, path_locks).Unstage("not an id of ours", staging()));
   CHECK(MountsAt(staging()) == 1);
   REQUIRE_OK(Unstage(id));
   CheckGone(id);
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(NodeFixture, "what is staged elsewhere, or another volume here,
   const VolumeId other = Create(MountSpec("pvc-2")).id;
   REQUIRE_OK(Stage(id));
   REQUIRE_OK(Unstage(other));
-  REQUIRE_OK(Stager(*pools, stages, path_locks).Unstage(id.ToString(), pods()));
+  REQUIRE_OK(Stager(*pools, node_state, path_locks).Unstage(id.ToString(), pods()));
   CHECK(MountsAt(staging()) == 1);
   REQUIRE_OK(stages.Find(id.ToString()));
   REQUIRE_OK(Stage(id));

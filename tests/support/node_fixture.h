@@ -15,7 +15,7 @@
 #include "node/publisher.h"
 #include "node/stager.h"
 #include "os/mount_table.h"
-#include "pool/stage_store.h"
+#include "state/node_state.h"
 #include "support/file_pool_fixture.h"
 
 namespace holdfast::test {
@@ -36,7 +36,7 @@ inline VolumeUse BlockUse(AccessMode mode = AccessMode::kSingleNodeMultiWriter) 
 
 class NodeFixture : public FilePoolFixture {
  public:
-  NodeFixture() : stages(Value(pool::StageStore::Open(state.get()))) {
+  NodeFixture() : node_state(Value(state::NodeState::Open(state.get()))) {
     std::filesystem::create_directory(staging());
     std::filesystem::create_directory(pods());
   }
@@ -63,10 +63,10 @@ class NodeFixture : public FilePoolFixture {
   }
   [[nodiscard]] absl::Status StageAt(const VolumeId& id, const std::string& path,
                                      const VolumeUse& use) const {
-    return node::Stager(*pools, stages, path_locks).Stage(id.ToString(), path, use);
+    return node::Stager(*pools, node_state, path_locks).Stage(id.ToString(), path, use);
   }
   [[nodiscard]] absl::Status Unstage(const VolumeId& id) const {
-    return node::Stager(*pools, stages, path_locks).Unstage(id.ToString(), staging());
+    return node::Stager(*pools, node_state, path_locks).Unstage(id.ToString(), staging());
   }
   [[nodiscard]] absl::Status Publish(const VolumeId& id, const std::string& path,
                                      const VolumeUse& use = MountUse(),
@@ -115,7 +115,8 @@ class NodeFixture : public FilePoolFixture {
     CHECK(CodeOf(stages.Find(id.ToString())) == absl::StatusCode::kNotFound);
   }
 
-  pool::StageStore stages;
+  state::NodeState node_state;
+  const state::StageStore& stages = node_state.stages;
   mutable KeyLock path_locks;
 };
 

@@ -52,12 +52,12 @@ struct Services {
 
   TempDirectory state;
   pool::Pools pools;
-  pool::StageStore stages = Value(pool::StageStore::Open(state.fd()));
+  state::NodeState node_state = Value(state::NodeState::Open(state.fd()));
   KeyLock volume_locks;
   rpc::CallRunner calls;
   identity::Service identity{kDriver, pools, calls, {}};
-  controller::Service controller{{kDriver, kNode, false, pools, stages, volume_locks, calls}};
-  node::Service node{{kDriver, kNode, 0, pools, stages, volume_locks, calls}};
+  controller::Service controller{{kDriver, kNode, false, pools, node_state, volume_locks, calls}};
+  node::Service node{{kDriver, kNode, 0, pools, node_state, volume_locks, calls}};
 };
 
 // `Method` is the virtual function of the generated base class, so an RPC that is not overridden is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool/checked_json.h"
+#include "core/checked_json.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -114,8 +114,8 @@ TEST_CASE("while recovering only what says who and how is answered") {
   Services services;
   rpc::CallRunner recovering;
   controller::Service controller({Services::kDriver, Services::kNode, false, services.pools,
-                                  services.stages, services.volume_locks, recovering});
-  node::Service node({Services::kDriver, Services::kNode, 0, services.pools, services.stages,
+                                  services.node_state, services.volume_locks, recovering});
+  node::Service node({Services::kDriver, Services::kNode, 0, services.pools, services.node_state,
                       services.volume_locks, recovering});
   const csi::v1::ListVolumesRequest list;
   csi::v1::ListVolumesResponse volumes;

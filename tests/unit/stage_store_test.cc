@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool/stage_store.h"
+#include "state/node_state.h"
 
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "core/checked_json.h"
 #include "os/file.h"
-#include "pool/checked_json.h"
 #include "support/outcome.h"
 #include "support/temp_directory.h"
 
-namespace holdfast::pool {
+namespace holdfast::state {
 namespace {
 
 constexpr char kId[] = "default:node-1:0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
@@ -30,7 +30,8 @@ StageRecord Record() {
 struct Fixture {
   std::string file = std::string("stages/") + kId + ".json";
   test::TempDirectory state;
-  StageStore store = test::Value(StageStore::Open(state.fd()));
+  NodeState node = test::Value(NodeState::Open(state.fd()));
+  const StageStore& store = node.stages;
 
   std::string Text() const { return test::Value(os::ReadFileAt(state.fd(), file)); }
   void Replace(const std::string& text) const {
@@ -41,8 +42,8 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "what was staged is known again, also to the next process") {
   REQUIRE_OK(store.Write(Record()));
-  const StageStore next = test::Value(StageStore::Open(state.fd()));
-  for (const StageStore* reader : {static_cast<const StageStore*>(&store), &next}) {
+  const NodeState next = test::Value(NodeState::Open(state.fd()));
+  for (const StageStore* reader : {&store, &next.stages}) {
     const StageRecord found = test::Value(reader->Find(kId));
     CHECK(found.volume_id == kId);
     CHECK(found.staging_path == Record().staging_path);
@@ -108,14 +109,14 @@ TEST_CASE_METHOD(Fixture, "a damaged, foreign or newer record does not count") {
 
 TEST_CASE_METHOD(Fixture, "what was to be taken back is forgotten, and nothing else") {
   const VolumeId id = VolumeId::Parse(kId).value();
-  REQUIRE_OK(store.ForgetUndo(id));
+  REQUIRE_OK(node.undo.Forget(id));
   REQUIRE_OK(store.Write(Record()));
   const auto stages = test::Value(os::OpenDirectoryAt(state.fd(), "stages"));
   for (const std::string& suffix : {std::string(".undo"), std::string(".undo.used")}) {
     REQUIRE_OK(os::ReplaceFile(stages.get(), kId + suffix, "bytes"));
-    REQUIRE(store.HasUndo(id));
-    REQUIRE_OK(store.ForgetUndo(id));
-    CHECK_FALSE(store.HasUndo(id));
+    REQUIRE(node.undo.Has(id));
+    REQUIRE_OK(node.undo.Forget(id));
+    CHECK_FALSE(node.undo.Has(id));
   }
   REQUIRE_OK(store.Find(kId));
 }
@@ -130,4 +131,4 @@ TEST_CASE_METHOD(Fixture, "the directory and its files are the owner's alone") {
 }
 
 }  // namespace
-}  // namespace holdfast::pool
+}  // namespace holdfast::state

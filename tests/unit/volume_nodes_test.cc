@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "pool/checked_json.h"
+#include "core/checked_json.h"
 #include "support/outcome.h"
 
 namespace holdfast::rbd {
@@ -90,7 +90,7 @@ TEST_CASE("a record of nodes that cannot be is believed in nothing") {
     CHECK_FAILS(DecodeNodes(EncodeNodes(nodes)), kInternal, "cannot both have it");
   }
   CHECK_FAILS(DecodeNodes("{}"), kInternal, "damaged");
-  CHECK_FAILS(DecodeNodes(pool::EncodeChecked(
+  CHECK_FAILS(DecodeNodes(EncodeChecked(
                   {{"holders", {{{"node", "a"}}}}, {"published", nlohmann::json::array()}}, 1)),
               kInternal, "damaged");
   DeviceClaim strange = At("a", Sharing::kAlone);

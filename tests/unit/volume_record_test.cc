@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pool/checked_json.h"
+#include "core/checked_json.h"
 #include "support/outcome.h"
 
 namespace holdfast::pool {

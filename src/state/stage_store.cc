@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool/stage_store.h"
+#include "state/stage_store.h"
 
-#include <algorithm>
-#include <array>
 #include <cctype>
-#include <filesystem>
 
+#include "core/checked_json.h"
 #include "os/file.h"
-#include "pool/checked_json.h"
 
-namespace holdfast::pool {
+namespace holdfast::state {
 namespace {
 
 using nlohmann::json;
 
 constexpr int kSchemaVersion = 1;
-constexpr int kPrivate = 0700;
 
 // Volume ids that Holdfast made are safe names; any other id was never staged.
 constexpr std::string_view kSuffix = ".json";
 std::string FileName(const VolumeId& id) { return fmt::format("{}{}", id.ToString(), kSuffix); }
-constexpr std::array<const char*, 2> kUndoSuffixes = {".undo", ".undo.used"};  // fs/ext_undo.cc
-std::string UndoName(const VolumeId& id) { return id.ToString() + kUndoSuffixes[0]; }
-
-// The volume whose file this is; empty if it is none of ours.
-std::string VolumeOf(const std::string& name) {
-  for (const std::string_view suffix :
-       {kSuffix, std::string_view(kUndoSuffixes[0]), std::string_view(kUndoSuffixes[1])}) {
-    if (!name.ends_with(suffix)) continue;
-    std::string id = name.substr(0, name.size() - suffix.size());
-    if (VolumeId::Parse(id)) return id;
-  }
-  return "";
-}
 
 absl::StatusOr<std::string> ReadBootId() {
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory("/proc/sys/kernel/random"));
@@ -80,15 +63,9 @@ absl::StatusOr<StageRecord> FromJson(const json& object) {
 
 }  // namespace
 
-absl::StatusOr<StageStore> StageStore::Open(int state_directory_fd) {
-  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, "stages", kPrivate));
-  ASSIGN_OR_RETURN(os::UniqueFd directory, os::OpenDirectoryAt(state_directory_fd, "stages"));
+absl::StatusOr<StageStore> StageStore::Open(os::UniqueFd directory) {
   ASSIGN_OR_RETURN(std::string boot_id, ReadBootId());
-  std::error_code error;
-  std::string path =
-      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", directory.get()), error);
-  if (error) return OsError(error.value(), "cannot tell the path of the directory 'stages'");
-  return StageStore(std::move(directory), std::move(path), std::move(boot_id));
+  return StageStore(std::move(directory), std::move(boot_id));
 }
 
 absl::StatusOr<StageStore::Loaded> StageStore::Load(const std::string& volume_id) const {
@@ -125,8 +102,9 @@ absl::StatusOr<std::vector<std::string>> StageStore::VolumeIds() const {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(directory_.get()));
   std::vector<std::string> ids;
   for (const std::string& name : names) {
-    std::string id = VolumeOf(name);
-    if (!id.empty()) ids.push_back(std::move(id));
+    if (!name.ends_with(kSuffix)) continue;
+    std::string id = name.substr(0, name.size() - kSuffix.size());
+    if (VolumeId::Parse(id)) ids.push_back(std::move(id));
   }
   return ids;
 }
@@ -148,33 +126,4 @@ absl::Status StageStore::Remove(const std::string& volume_id) const {
   return os::RemoveFileAt(directory_.get(), FileName(*id));
 }
 
-absl::Status StageStore::RemoveAll(const std::string& volume_id) const {
-  RETURN_IF_ERROR(Remove(volume_id));
-  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
-  return id ? RemoveUndo(*id) : absl::OkStatus();
-}
-
-absl::Status StageStore::RemoveUndo(const VolumeId& id) const {
-  for (const char* const suffix : kUndoSuffixes) {
-    RETURN_IF_ERROR(os::RemoveFileAt(directory_.get(), id.ToString() + suffix));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status StageStore::ForgetUndo(const VolumeId& id) const {
-  if (!HasUndo(id)) return absl::OkStatus();
-  RETURN_IF_ERROR(RemoveUndo(id));
-  return os::Sync(directory_.get(), path_);
-}
-
-bool StageStore::HasUndo(const VolumeId& id) const {
-  return std::ranges::any_of(kUndoSuffixes, [&](const char* suffix) {
-    return os::ExistsAt(directory_.get(), id.ToString() + suffix);
-  });
-}
-
-std::string StageStore::UndoPath(const VolumeId& id) const {
-  return fmt::format("{}/{}", path_, UndoName(id));
-}
-
-}  // namespace holdfast::pool
+}  // namespace holdfast::state

@@ -14,7 +14,7 @@
 #include "core/volume.h"
 #include "os/unique_fd.h"
 
-namespace holdfast::pool {
+namespace holdfast::state {
 
 struct Publication {
   AccessMode access_mode = AccessMode::kSingleNodeWriter;
@@ -45,8 +45,8 @@ enum class StageState {
 // Thread-safe; for one volume, callers serialise (KeyLock).
 class StageStore final {
  public:
-  // Works in `<state directory>/stages`, which it makes.
-  [[nodiscard]] static absl::StatusOr<StageStore> Open(int state_directory_fd);
+  // Keeps the records in the open `directory`.
+  [[nodiscard]] static absl::StatusOr<StageStore> Open(os::UniqueFd directory);
 
   // The kernel's name for this boot of this machine; no other boot or machine has it.
   [[nodiscard]] const std::string& boot_id() const { return boot_id_; }
@@ -59,30 +59,13 @@ class StageStore final {
   // INTERNAL if it cannot be read.
   [[nodiscard]] absl::StatusOr<StageState> StateOf(const std::string& volume_id) const;
 
-  // The volumes that have a record or something at UndoPath, whatever is in it. Files of other
-  // names are not looked at.
+  // The volumes that have a record, whatever is in it. Files of other names are ignored.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> VolumeIds() const;
 
   [[nodiscard]] absl::Status Write(const StageRecord& record) const;
 
-  // Where a program that changes the unmounted filesystem of the volume keeps what it overwrites
-  // (fs::Filesystem::PrepareMount). A file beside the record; it survives a reboot.
-  [[nodiscard]] std::string UndoPath(const VolumeId& id) const;
-
-  // True if something is at UndoPath or beside it: a program was killed, and the next stage needs
-  // it to take back what was done to the filesystem.
-  [[nodiscard]] bool HasUndo(const VolumeId& id) const;
-
-  // Removes the record: the volume is not staged any more. What is at UndoPath stays for its next
-  // stage. OK if there is none.
+  // Removes the record: the volume is not staged any more. OK if there is none.
   [[nodiscard]] absl::Status Remove(const std::string& volume_id) const;
-
-  // Removes what is at UndoPath or beside it, durably: another node may have had the volume since,
-  // and taking back now would take back what was written there. OK if there is nothing.
-  [[nodiscard]] absl::Status ForgetUndo(const VolumeId& id) const;
-
-  // Removes everything of a volume that is no more. OK if there is nothing.
-  [[nodiscard]] absl::Status RemoveAll(const std::string& volume_id) const;
 
  private:
   struct Loaded {
@@ -90,13 +73,11 @@ class StageStore final {
     StageRecord record{};  // of kCurrent
   };
   [[nodiscard]] absl::StatusOr<Loaded> Load(const std::string& volume_id) const;
-  [[nodiscard]] absl::Status RemoveUndo(const VolumeId& id) const;
 
-  StageStore(os::UniqueFd directory, std::string path, std::string boot_id)
-      : directory_(std::move(directory)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}
+  StageStore(os::UniqueFd directory, std::string boot_id)
+      : directory_(std::move(directory)), boot_id_(std::move(boot_id)) {}
   os::UniqueFd directory_;
-  std::string path_;
   std::string boot_id_;
 };
 
-}  // namespace holdfast::pool
+}  // namespace holdfast::state

@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 
-namespace holdfast::pool {
+namespace holdfast {
 
 // The object as indented text, with the schema version and the CRC-32 of the rest added as
 // "version" and "crc32".
@@ -20,4 +20,4 @@ namespace holdfast::pool {
 [[nodiscard]] absl::StatusOr<nlohmann::json> DecodeChecked(std::string_view text, int version,
                                                            std::string_view what);
 
-}  // namespace holdfast::pool
+}  // namespace holdfast

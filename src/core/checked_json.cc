@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool/checked_json.h"
+#include "core/checked_json.h"
 
 #include <zlib.h>
 
-namespace holdfast::pool {
+namespace holdfast {
 namespace {
 
 constexpr int kIndent = 2;
@@ -44,4 +44,4 @@ absl::StatusOr<nlohmann::json> DecodeChecked(std::string_view text, int version,
   return object;
 }
 
-}  // namespace holdfast::pool
+}  // namespace holdfast
