@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seen with e2fsprogs 1.47.0, xfsprogs 6.1.0 and btrfs-progs 6.2; tests/root/mkfs_traces_test.cc
+// Seen with e2fsprogs 1.47.0, xfsprogs 6.1.0 and btrfs-progs 6.2; tests/root/fs/mkfs_traces_test.cc
 // looks at those that are installed.
 #include "fs/mkfs_traces.h"
 
