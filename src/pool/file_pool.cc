@@ -1,51 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the file pool share, and its questions that change nothing.
 #include "pool/file_pool.h"
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 
+#include "core/log.h"
 #include "os/file.h"
-#include "pool/image_evidence.h"
+#include "pool/file_volumes.h"
 #include "pool/image_file.h"
+#include "pool/volume_evidence.h"
+#include "pool/volume_lifecycle.h"
 
 namespace holdfast::pool {
 namespace {
-
-// Counting what thin images have allocated takes some 10 us for each, so it is not to take more
-// than this part of the time where the room changes all the time.
-constexpr int kCountingShare = 100;
-
-// A directory, an image, a record and its temporary file.
-constexpr std::int64_t kInodesOfVolume = 4;
-
-// btrfs has no fixed number of inodes and reports none.
-bool LacksInodes(const os::FilesystemSpace& space) {
-  return space.inodes_total != 0 && space.inodes_available < kInodesOfVolume;
-}
-
-Room RoomOf(const os::FilesystemSpace& space) {
-  // Allocating also takes some blocks for the filesystem's own description of the image.
-  const Bytes slack = std::min(space.total / 1024 + 4 * kMiB, kGiB);
-  return {.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
-}
-
-// A filesystem that is full shows some blocks as available and does not give them; promises leave
-// more than this (RoomOf).
-constexpr Bytes kNoRoom = kMiB;
-
-// By what the host's filesystem has left for anyone. One that has kept some for root may give that.
-bool IsFull(int root_fd) {
-  const auto space = os::MeasureFilesystem(root_fd);
-  return space.ok() && space->available < kNoRoom;
-}
-
-// For the questions, which are answered with 0 where a promise is refused.
-Room PromisableRoom(const os::FilesystemSpace& space) {
-  return LacksInodes(space) ? Room{.total = space.total, .available = 0} : RoomOf(space);
-}
 
 // Eight hexadecimal digits that a pool keeps until the next boot, and that its copy in another
 // directory or on another filesystem has not.
@@ -59,6 +27,19 @@ absl::StatusOr<std::string> TagOf(const std::string& pool_id, int root_fd) {
 }
 
 }  // namespace
+
+// What the state machine works on in one call; `pool` must outlive it.
+struct FilePool::Call {
+  Call(FilePool& owner, const VerifiedPool& pool)
+      : records(owner.records_, pool),
+        backend(owner.devices_, pool),
+        space(owner.space_, pool),
+        volumes(records, backend, space) {}
+  FileRecords records;
+  FileBackend backend;
+  FileSpaceOfCall space;
+  VolumeLifecycle volumes;
+};
 
 absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& config,
                                                          const std::string& node_id,
@@ -87,12 +68,66 @@ absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
 
 VolumeId FilePool::IdForName(const std::string& name) const {
   // pool_id() was checked to be a UUID when the marker was read.
-  return VolumeId{info_.name, info_.node, *UuidOfName(directory_.pool_id(), name)};
+  return IdOfUuid(*UuidOfName(directory_.pool_id(), name));
+}
+
+VolumeId FilePool::IdOfUuid(const std::string& uuid) const {
+  return VolumeId{info_.name, info_.node, uuid};
+}
+
+Volume FilePool::WithPool(Volume volume) const {
+  volume.id = IdOfUuid(volume.id.uuid);
+  return volume;
+}
+
+absl::Status FilePool::Recover() {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const std::vector<std::string> uuids, RecordStore::Uuids(pool.volumes));
+  Call call(*this, pool);
+  for (const std::string& uuid : uuids) {
+    // One damaged volume must not keep the others from their pods.
+    const absl::Status counted = call.volumes.Count(uuid);
+    if (!counted.ok()) LogError("recovery: {}", MessageOf(counted));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Leftover>> FilePool::FindLeftovers() {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const std::vector<std::string> trash, RecordStore::Uuids(pool.trash));
+  ASSIGN_OR_RETURN(const std::vector<std::string> uuids, RecordStore::Uuids(pool.volumes));
+  Call call(*this, pool);
+  std::vector<Leftover> leftovers;
+  const auto add = [&](LeftoverKind kind, const std::string& uuid) {
+    leftovers.push_back({kind, IdOfUuid(uuid).ToString()});
+  };
+  for (const std::string& uuid : trash) add(LeftoverKind::kTrash, uuid);
+  for (const std::string& uuid : uuids) {
+    if (const auto kind = call.volumes.FindLeftover(uuid)) add(*kind, uuid);
+  }
+  return leftovers;
+}
+
+absl::StatusOr<bool> FilePool::Repair(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.Repair(id);
+}
+
+absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const VolumeRecord record,
+                   Call(*this, pool).volumes.Create(spec, IdForName(spec.name), info_.sector_size));
+  return WithPool(record.volume);
+}
+
+absl::Status FilePool::Delete(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.Delete(id);
 }
 
 absl::StatusOr<Volume> FilePool::Get(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const VolumeRecord record, ReadRecord(pool, id));
+  ASSIGN_OR_RETURN(const VolumeRecord record, Call(*this, pool).volumes.Get(id));
   return WithPool(record.volume);
 }
 
@@ -103,53 +138,22 @@ absl::StatusOr<std::vector<Volume>> FilePool::List(const std::string& after_uuid
   return volumes;
 }
 
-absl::StatusOr<PoolCapacity> FilePool::GetCapacity(Provisioning provisioning) {
+absl::StatusOr<Volume> FilePool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const Room room, CountedRoom(pool));
-  const Bytes largest = ledger_.LargestPromise(provisioning, room);
-  return PoolCapacity{.available_bytes = largest,
-                      .maximum_volume_bytes = largest,
-                      .minimum_volume_bytes = kVolumeGranularity};
+  ASSIGN_OR_RETURN(const VolumeRecord record, Call(*this, pool).volumes.Grow(id, required, limit));
+  return WithPool(record.volume);
 }
 
-// Room that a thin volume has given back (trimmed) is owed to it again, so fresh room is compared
-// with fresh debts alone; with older ones, only as much room counts as there was then.
-absl::StatusOr<Room> FilePool::CountedRoom(const VerifiedPool& pool) {
-  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
-  Room room = PromisableRoom(space);
-  const auto start = std::chrono::steady_clock::now();
-  {
-    const std::lock_guard lock(mutex_);
-    const bool changed = room.available != counted_room_;
-    if (!changed || start - counted_at_ < kCountingShare * count_took_) {
-      room.available = std::min(room.available, counted_room_);
-      return room;
-    }
-  }
-  ledger_.Recount(AllocationMeter(pool));
-  ASSIGN_OR_RETURN(const os::FilesystemSpace after, os::MeasureFilesystem(pool.root));
-  room.available = std::min(room.available, PromisableRoom(after).available);
-  const std::lock_guard lock(mutex_);
-  counted_at_ = std::chrono::steady_clock::now();
-  count_took_ = counted_at_ - start;
-  counted_room_ = room.available;
-  return room;
+absl::StatusOr<PoolCapacity> FilePool::GetCapacity(Provisioning provisioning) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return space_.Capacity(pool, provisioning);
 }
 
 absl::StatusOr<PoolUsage> FilePool::GetUsage() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
-  const Room room = RoomOf(space);
-  const Room promisable = PromisableRoom(space);
-  ledger_.Recount(AllocationMeter(pool));
-  return PoolUsage{.total = room.total,
-                   .free = room.available,
-                   .reserve = ledger_.ReserveOf(room),
-                   .thick_provisioned = ledger_.Promised(Provisioning::kThick),
-                   .thin_provisioned = ledger_.Promised(Provisioning::kThin),
-                   .thick_available = ledger_.LargestPromise(Provisioning::kThick, promisable),
-                   .thin_available = ledger_.LargestPromise(Provisioning::kThin, promisable),
-                   .volumes = records_.size()};
+  ASSIGN_OR_RETURN(PoolUsage usage, space_.Usage(pool));
+  usage.volumes = records_.size();
+  return usage;
 }
 
 VolumeCondition FilePool::Condition(const Volume& volume) {
@@ -171,8 +175,8 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
   }
   if (*size > volume.capacity_bytes) {  // a growth is under way, or its record is an old one
     const auto record = RecordStore::Read(pool->volumes, volume.id.uuid);
-    const absl::Status fits =
-        record.ok() ? RequireImageSize(image->get(), *record) : record.status();
+    ImageBytes bytes(pool->volumes);
+    const absl::Status fits = record.ok() ? RequireSize(bytes, *record) : record.status();
     if (!fits.ok()) return abnormal(MessageOf(fits));
   }
   if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
@@ -187,7 +191,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
           "in docs/operations.md tells how to repair it",
           why));
     }
-  } else if (*allocated < volume.capacity_bytes && IsFull(pool->root)) {
+  } else if (*allocated < volume.capacity_bytes && FileSpace::IsFull(*pool)) {
     return abnormal(
         "the filesystem that carries the pool is full: writes to this thin volume may fail where "
         "they need new space; free room there");
@@ -195,82 +199,58 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
   return VolumeCondition{false, "storage is as promised"};
 }
 
-absl::StatusOr<VolumeRecord> FilePool::ReadRecord(const VerifiedPool& pool, const VolumeId& id) {
-  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(pool.volumes, id.uuid));
-  if (record.volume.state == VolumeState::kAllocating ||
-      record.volume.state == VolumeState::kDeleting) {
-    RETURN_IF_ERROR(RequireUnwantedFiles(pool, record));
-    return NotFound("there is no volume '{}'", id.ToString());
-  }
-  return record;
+absl::Status FilePool::PublishTo(const VolumeId& id, const std::string& node, AccessMode) {
+  RETURN_IF_ERROR(Get(id).status());
+  if (node == info().node) return absl::OkStatus();
+  return FailedPrecondition("volume '{}' is on node '{}' and cannot be published to '{}'",
+                            id.ToString(), info().node, node);
 }
 
-absl::StatusOr<os::UniqueFd> FilePool::OpenImageOf(const VerifiedPool& pool,
-                                                   const std::string& uuid) {
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool.volumes, uuid));
-  auto image = OpenImage(directory.get());
-  if (!absl::IsNotFound(image.status())) return image;
-  return Annotate(WithCode(image.status(), absl::StatusCode::kFailedPrecondition),
-                  fmt::format("volume {}", uuid));
+absl::StatusOr<os::BlockDevice> FilePool::MapDevice(const VolumeId& id, AccessMode) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.Map(id);
 }
 
-absl::Status FilePool::RequireUnwantedFiles(const VerifiedPool& pool, const VolumeRecord& record) {
-  if (IsUsable(record.volume.state)) return absl::OkStatus();
-  const auto directory = os::OpenDirectoryAt(pool.volumes, record.volume.id.uuid);
-  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(directory.status());
-  return RequireUnwanted(directory->get(), record);
+absl::StatusOr<std::optional<os::BlockDevice>> FilePool::FindDevice(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return devices_.Find(pool.volumes, id.uuid);
 }
 
-absl::Status FilePool::RequireImageSize(int image_fd, const VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
-  const Bytes least = record.volume.capacity_bytes;
-  const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
-  if (least <= size && size <= most) return absl::OkStatus();
-  if (size > most) {
-    return FailedPrecondition(
-        "the image of volume {} has {} bytes, its record says {}: the record is older than the "
-        "image; keep the image and restore a newer record.json, or see 'A record that is older "
-        "than its image' in docs/operations.md",
-        record.volume.id.uuid, size, most);
-  }
-  return FailedPrecondition(
-      "the image of volume {} has {} bytes, its record says {}: it was truncated or replaced; "
-      "restore it from a backup",
-      record.volume.id.uuid, size, least);
+absl::Status FilePool::UnmapDevice(const VolumeId& id) {
+  const auto pool = directory_.Verify();
+  return pool.ok() ? devices_.Unmap(pool->volumes, id.uuid) : devices_.UnmapUnreachable(id.uuid);
 }
 
-absl::StatusOr<Room> FilePool::MeasureRoom(const VerifiedPool& pool) {
-  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
-  if (LacksInodes(space)) {
-    return ResourceExhausted(
-        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove other files "
-        "from it, or move the pool to a filesystem with more inodes",
-        info_.name, space.inodes_available, kInodesOfVolume);
-  }
-  return RoomOf(space);
+absl::StatusOr<std::vector<VolumeId>> FilePool::ListOwnDevices() {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  std::vector<VolumeId> ids;
+  for (const std::string& uuid : devices_.List(pool.volumes)) ids.push_back(IdOfUuid(uuid));
+  return ids;
 }
 
-// The meters must not outlive `pool`.
-Ledger::MeasureRoom FilePool::RoomMeter(const VerifiedPool& pool) {
-  return [this, &pool] { return MeasureRoom(pool); };
+absl::Status FilePool::UnmapOwnDevice(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return devices_.UnmapAbandoned(pool.volumes, id.uuid);
 }
 
-Ledger::MeasureAllocated FilePool::AllocationMeter(const VerifiedPool& pool) {
-  return [&pool](const std::string& uuid) -> std::optional<Bytes> {
-    const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
-    if (!directory.ok()) return std::nullopt;
-    const auto image = OpenImage(directory->get());
-    if (!image.ok()) return std::nullopt;
-    const auto allocated = ImageAllocated(image->get());
-    return allocated.ok() ? std::optional(*allocated) : std::nullopt;
-  };
+absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.StartFormatting(id, filesystem_uuid);
 }
 
-Volume FilePool::WithPool(Volume volume) const {
-  volume.id.pool = info_.name;
-  volume.id.node = info_.node;
-  return volume;
+absl::Status FilePool::FinishFormatting(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.FinishFormatting(id);
+}
+
+absl::StatusOr<std::string> FilePool::FormattedUuid(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.FormattedUuid(id);
+}
+
+absl::Status FilePool::ZeroVolume(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.Zero(id);
 }
 
 }  // namespace holdfast::pool

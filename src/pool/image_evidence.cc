@@ -59,22 +59,6 @@ absl::StatusOr<bool> IsZero(int image_fd, const Extent& extent) {
   return true;
 }
 
-absl::Status RecordIsOlder(std::string_view record_says, std::string_view image_says) {
-  return FailedPrecondition(
-      "its record says that {}, but {}: the record is older than the image, which is left alone; "
-      "restore a newer record.json, or see 'A record that is older than its image' in "
-      "docs/operations.md",
-      record_says, image_says);
-}
-
-// A tombstone names the filesystem of the volume that was deleted.
-absl::Status RequireFilesystemOf(int image_fd, const VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const std::string marked, FormattedUuid(image_fd));
-  if (marked.empty() || marked == record.volume.filesystem_uuid) return absl::OkStatus();
-  return RecordIsOlder("it is to be deleted with another filesystem",
-                       fmt::format("its image was formatted with UUID {}", marked));
-}
-
 }  // namespace
 
 absl::Status MarkFormatted(int image_fd, const std::string& filesystem,
@@ -107,24 +91,6 @@ absl::StatusOr<bool> HoldsData(int image_fd, Bytes begin) {
     if (!zero) return true;
     begin = extent->end;
   }
-}
-
-absl::Status RequireNeverUsed(int image_fd) {
-  constexpr std::string_view kSays = "its creation was not completed";
-  ASSIGN_OR_RETURN(const std::string marked, FormattedUuid(image_fd));
-  if (!marked.empty()) return RecordIsOlder(kSays, "its image was formatted");
-  ASSIGN_OR_RETURN(const bool data, HoldsData(image_fd));
-  return data ? RecordIsOlder(kSays, "its image holds data") : absl::OkStatus();
-}
-
-absl::Status RequireUnwanted(int directory_fd, const VolumeRecord& record) {
-  if (IsUsable(record.volume.state)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory_fd));
-  if (!image) return absl::OkStatus();
-  const bool unfinished = record.volume.state == VolumeState::kAllocating;
-  return Annotate(
-      unfinished ? RequireNeverUsed(image->get()) : RequireFilesystemOf(image->get(), record),
-      fmt::format("volume {}", record.volume.id.uuid));
 }
 
 }  // namespace holdfast::pool

@@ -9,7 +9,6 @@
 #include "os/file.h"
 #include "os/file_flags.h"
 #include "os/shared_extents.h"
-#include "pool/image_evidence.h"
 
 namespace holdfast::pool {
 namespace {
@@ -52,13 +51,9 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
 }  // namespace
 
 absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) {
-  {
-    ASSIGN_OR_RETURN(const auto unfinished, OpenImageReadOnly(directory_fd));
-    if (unfinished) RETURN_IF_ERROR(RequireNeverUsed(unfinished->get()));
-  }
-  RETURN_IF_ERROR(os::RemoveFileAt(directory_fd, kImageName));
   const int fd =
       ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
+  if (fd < 0 && errno == EEXIST) return AlreadyExists("there is an image already");
   if (fd < 0) return AllocationError(errno, "create image");
   const os::UniqueFd image(fd);
   RETURN_IF_ERROR(os::DisableCopyOnWrite(image.get()));
@@ -108,11 +103,7 @@ absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning) {
   return os::Sync(image_fd, "image");
 }
 
-absl::Status UndoExtension(int image_fd, Bytes size) {
-  ASSIGN_OR_RETURN(const bool used, HoldsData(image_fd, size));
-  if (used) {
-    return FailedPrecondition("the image holds data beyond {} bytes, which are not cut off", size);
-  }
+absl::Status CutOffImage(int image_fd, Bytes size) {
   RETURN_IF_ERROR(Truncate(image_fd, size));
   return os::Sync(image_fd, "image");
 }
@@ -135,11 +126,6 @@ std::string WhyNotThick(int image_fd) {
 }
 
 absl::Status ZeroImage(int image_fd, Bytes size, Provisioning provisioning) {
-  ASSIGN_OR_RETURN(const std::string formatted, FormattedUuid(image_fd));
-  if (!formatted.empty()) {
-    return FailedPrecondition("the image holds a filesystem, UUID {}: it is not made blank",
-                              formatted);
-  }
   RETURN_IF_ERROR(Fallocate(image_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size,
                             "make the image blank"));
   return ExtendImage(image_fd, size, provisioning);

@@ -15,10 +15,9 @@ namespace holdfast::pool {
 inline constexpr char kImageName[] = "image";
 
 // Makes a new image of `size` bytes, mode 0600, that reads as zeros; its data and size are durable,
-// its name is when the directory is synced. An unfinished one of an earlier try is replaced;
-// FAILED_PRECONDITION if that was ever used (pool/image_evidence.h). On a copy-on-write host
-// filesystem the image is marked NOCOW, because otherwise an overwrite needs new
-// space and thick would not be thick.
+// its name is when the directory is synced. ALREADY_EXISTS if there is one. On a copy-on-write host
+// filesystem the image is marked NOCOW, because otherwise an overwrite needs new space and thick
+// would not be thick.
 [[nodiscard]] absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning);
 
 // Opens the image for reading and writing. NOT_FOUND if there is none.
@@ -35,9 +34,9 @@ inline constexpr char kImageName[] = "image";
 // volumes, all bytes are allocated.
 [[nodiscard]] absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning);
 
-// Cuts off what ExtendImage added beyond `size`; only for bytes that no device has shown yet.
-// FAILED_PRECONDITION, with nothing cut, if there is data.
-[[nodiscard]] absl::Status UndoExtension(int image_fd, Bytes size);
+// Cuts off what ExtendImage added beyond `size`, durably. The caller has made sure that these bytes
+// were never used.
+[[nodiscard]] absl::Status CutOffImage(int image_fd, Bytes size);
 
 // Allocates the holes of a thick image again (its data stays). Cheap when there are none.
 [[nodiscard]] absl::Status RefillHoles(int image_fd, Bytes size);
@@ -49,8 +48,8 @@ inline constexpr char kImageName[] = "image";
 inline constexpr std::size_t kExtentsLookedAt = 1024;
 [[nodiscard]] std::string WhyNotThick(int image_fd);
 
-// Makes every byte zero again, keeping size and, for thick volumes, allocation; durable.
-// FAILED_PRECONDITION, with nothing changed, if MarkFormatted has noted that it was formatted.
+// Makes every byte zero again, keeping size and, for thick volumes, allocation; durable. The caller
+// has made sure that the image was never formatted.
 [[nodiscard]] absl::Status ZeroImage(int image_fd, Bytes size, Provisioning provisioning);
 
 }  // namespace holdfast::pool

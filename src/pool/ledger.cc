@@ -94,6 +94,12 @@ Bytes Ledger::Promised(Provisioning provisioning) const {
                                               : totals_.thin_provisioned;
 }
 
+Bytes Ledger::PromisedTo(const std::string& uuid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(uuid);
+  return found == entries_.end() ? 0 : found->second.promised;
+}
+
 Bytes Ledger::ReserveOf(const Room& room) const {
   return std::max(policy_.reserve_bytes, Scale(room.total, policy_.reserve_fraction));
 }

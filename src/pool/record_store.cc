@@ -7,7 +7,6 @@
 namespace holdfast::pool {
 namespace {
 
-constexpr char kRecordName[] = "record.json";
 constexpr int kPrivate = 0700;
 
 // A directory without a record. The record is durable before the image is made, so an image without

@@ -8,10 +8,11 @@
 #include <cerrno>
 
 #include "os/file.h"
-#include "pool/image_evidence.h"
+#include "pool/file_volumes.h"
 #include "pool/image_file.h"
 #include "pool/pool_directory.h"
 #include "pool/record_store.h"
+#include "pool/volume_evidence.h"
 
 namespace holdfast::pool {
 namespace {
@@ -60,14 +61,13 @@ void ExamineImage(int volumes_fd, const VolumeRecord& record, std::vector<Volume
 // OK unless the image shows that the record is an old one: it tells of less than was done with the
 // volume. A stage that is under way looks the same, so the caller reads the record again.
 absl::Status RequireNoOlder(int volumes_fd, const VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(volumes_fd, record.volume.id.uuid));
-  if (!IsUsable(record.volume.state)) return RequireUnwanted(directory.get(), record);
+  ImageBytes bytes(volumes_fd);
+  if (!IsUsable(record.volume.state)) return RequireUnwanted(bytes, record);
   if (record.volume.state != VolumeState::kReady) return absl::OkStatus();
   if (record.volume.access_type == AccessType::kBlock) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto image, OpenImageReadOnly(directory.get()));
-  if (!image) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool data, HoldsData(image->get()));
+  ASSIGN_OR_RETURN(const bool exist, bytes.Exist(record));
+  if (!exist) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool data, bytes.HoldData(record, 0));
   if (!data) return absl::OkStatus();
   return FailedPrecondition(
       "its record says that it was never formatted, but its image holds data: the record is older "

@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<pool::AwaitedPool>> AwaitFilePool(const PoolConfi
           .open = [config, node, state](bool first) -> absl::StatusOr<std::unique_ptr<pool::Pool>> {
             return pool::FilePool::Open(config, node, state->get(), /*may_make=*/first);
           },
-          .detach = pool::FilePool::DetachAbsent});
+          .detach = pool::ImageDevices::UnmapAbsent});
 }
 
 // A pool that is not there does not keep the others from their pods. Only where no pool can be

@@ -58,14 +58,12 @@ TEST_CASE("a new image reads as zeros; thick has all its bytes, thin none") {
   CHECK((facts.st_mode & 07777) == 0600);
 }
 
-TEST_CASE("an unfinished image of an earlier try is replaced") {
+TEST_CASE("an image that is there is never replaced") {
   const test::TempDirectory directory;
-  (void)Make(directory.fd(), 8 * kMiB, kThick);
-  const os::UniqueFd image = Make(directory.fd(), kMiB, kThin);
-  CHECK(Size(image.get()) == kMiB);
-  CHECK(IsZero(image.get(), 0, 4096));
+  const os::UniqueFd image = Make(directory.fd(), 8 * kMiB, kThick);
   Write(image.get(), 0, "data");
-  CHECK_FAILS(MakeImage(directory.fd(), kMiB, kThin), kFailedPrecondition, "holds data");
+  CHECK_FAILS(MakeImage(directory.fd(), kMiB, kThin), kAlreadyExists, "");
+  CHECK(Size(image.get()) == 8 * kMiB);
   CHECK(Read(image.get(), 0, 4) == "data");
 }
 
@@ -100,7 +98,7 @@ TEST_CASE("an extension is taken back whole") {
   Write(image.get(), kMiB - 4, "last");
   const Bytes before = Allocated(image.get());
   REQUIRE_OK(ExtendImage(image.get(), 3 * kMiB, kThick));
-  REQUIRE_OK(UndoExtension(image.get(), kMiB));
+  REQUIRE_OK(CutOffImage(image.get(), kMiB));
   CHECK(Size(image.get()) == kMiB);
   CHECK(Allocated(image.get()) == before);
   CHECK(Read(image.get(), kMiB - 4, 4) == "last");
@@ -139,7 +137,9 @@ TEST_CASE("a full filesystem and an impossible size are told apart") {
   const test::MountedFilesystem disk("ext4", {"mkfs.ext4", "-q", "-m", "0"}, 16 * kMiB);
   const os::UniqueFd root = disk.Root();
   CHECK_FAILS(MakeImage(root.get(), 64 * kMiB, kThick), kResourceExhausted, "allocate the image");
+  REQUIRE_OK(os::RemoveFileAt(root.get(), kImageName));
   CHECK_FAILS(MakeImage(root.get(), Bytes{1} << 62, kThin), kOutOfRange, "size of the image");
+  REQUIRE_OK(os::RemoveFileAt(root.get(), kImageName));
   REQUIRE_OK(MakeImage(root.get(), 64 * kMiB, kThin));  // a promise is not this file's matter
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("growing on a full filesystem can be taken back whole") {
   const Bytes before = Allocated(image.get());
   CHECK_FAILS(ExtendImage(image.get(), 64 * kMiB, kThick), kResourceExhausted, "allocate");
   CHECK(Allocated(image.get()) > 2 * kMiB);
-  REQUIRE_OK(UndoExtension(image.get(), kMiB));
+  REQUIRE_OK(CutOffImage(image.get(), kMiB));
   CHECK(Size(image.get()) == kMiB);
   CHECK(Allocated(image.get()) <= before + 4096);  // ext4 may keep a block of its extent tree
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kind of pool supplies to the volume state machine (pool/volume_lifecycle.h): durable
+// records, the volumes' bytes and devices, and the account of space. Each decides nothing: neither
+// which state a volume is in nor which step comes next.
+//
+// One object of each serves one call, so that it can work through a pool directory that was just
+// verified, or a connection of one user. The caller holds the volume's lock (KeyLock).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "os/block_device.h"
+#include "pool/volume_record.h"
+
+namespace holdfast::pool {
+
+// The durable records. Each function has taken effect durably when it returns OK, except for the
+// name of a new record (SyncName). After an error it may have taken effect or not.
+class VolumeRecords {
+ public:
+  virtual ~VolumeRecords() = default;
+
+  // NOT_FOUND if there is none; INTERNAL if it is damaged. Sets only the uuid of volume.id.
+  [[nodiscard]] virtual absl::StatusOr<VolumeRecord> Read(const std::string& uuid) = 0;
+
+  // ALREADY_EXISTS if another process has inserted one since Read.
+  [[nodiscard]] virtual absl::Status Insert(const VolumeRecord& record) = 0;
+
+  // ABORTED if the stored record is not `present` any more.
+  [[nodiscard]] virtual absl::Status Replace(const VolumeRecord& present,
+                                             const VolumeRecord& next) = 0;
+
+  // Removes the record of a volume whose bytes were discarded. OK if there is none.
+  [[nodiscard]] virtual absl::Status Remove(const std::string& uuid) = 0;
+
+  // Makes it durable that a new record can be found by its uuid.
+  [[nodiscard]] virtual absl::Status SyncName() = 0;
+
+  // The same for everything that an earlier process may have left unsynced of this volume.
+  [[nodiscard]] virtual absl::Status SyncAll(const std::string& uuid) = 0;
+
+  // Whether lists contain the volume; a volume that a failed call left behind may be missing.
+  [[nodiscard]] virtual bool Lists(const std::string& uuid) = 0;
+  virtual void Enlist(const VolumeRecord& record) = 0;
+
+  // What an interrupted write of the record left behind.
+  [[nodiscard]] virtual bool HasRemains(const std::string& uuid) = 0;
+  [[nodiscard]] virtual absl::Status RemoveRemains(const std::string& uuid) = 0;
+};
+
+// What the bytes of a volume show by themselves, whatever its record says.
+class VolumeBytes {
+ public:
+  virtual ~VolumeBytes() = default;
+
+  // Whether there are bytes that a device can show.
+  [[nodiscard]] virtual absl::StatusOr<bool> Exist(const VolumeRecord& record) = 0;
+
+  // FAILED_PRECONDITION if they are missing.
+  [[nodiscard]] virtual absl::StatusOr<Bytes> Size(const VolumeRecord& record) = 0;
+
+  // Whether any byte from `begin` on is other than zero.
+  [[nodiscard]] virtual absl::StatusOr<bool> HoldData(const VolumeRecord& record, Bytes begin) = 0;
+
+  // The UUID of the filesystem that was noted with the bytes (VolumeBackend::Mark); "" without
+  // such a note, which proves nothing. INTERNAL if it cannot be read.
+  [[nodiscard]] virtual absl::StatusOr<std::string> ReadMark(const VolumeRecord& record) = 0;
+};
+
+// The bytes and the devices. Changes are durable when a function returns OK.
+class VolumeBackend : public VolumeBytes {
+ public:
+  // Makes the bytes, zeros, as large as the record says. ALREADY_EXISTS if there are some;
+  // RESOURCE_EXHAUSTED without room.
+  [[nodiscard]] virtual absl::Status Make(const VolumeRecord& record) = 0;
+
+  // Removes bytes that Make found and that were never used.
+  [[nodiscard]] virtual absl::Status RemoveUnfinished(const VolumeRecord& record) = 0;
+
+  // Makes them at least `size` bytes; the new ones read as zeros. RESOURCE_EXHAUSTED without room.
+  [[nodiscard]] virtual absl::Status Extend(const VolumeRecord& record, Bytes size) = 0;
+
+  // Takes back what Extend added beyond `size`. The caller has made sure that no device shows these
+  // bytes and that they hold no data.
+  [[nodiscard]] virtual absl::Status CutOff(const VolumeRecord& record, Bytes size) = 0;
+
+  // Makes durable what an earlier process may have left unsynced.
+  [[nodiscard]] virtual absl::Status Sync(const VolumeRecord& record) = 0;
+
+  // Makes every byte zero again.
+  [[nodiscard]] virtual absl::Status Zero(const VolumeRecord& record) = 0;
+
+  // Notes with the bytes that they hold the record's filesystem. OK without a note where the
+  // storage keeps none.
+  [[nodiscard]] virtual absl::Status Mark(const VolumeRecord& record) = 0;
+
+  // Bytes that are allocated for the volume now.
+  [[nodiscard]] virtual absl::StatusOr<Bytes> Allocated(const VolumeRecord& record) = 0;
+
+  // Puts the bytes where no call finds them, for good; OK if there are none. Purge then frees them.
+  [[nodiscard]] virtual absl::Status Discard(const VolumeRecord& record) = 0;
+  [[nodiscard]] virtual absl::Status Purge(const std::string& uuid) = 0;
+  [[nodiscard]] virtual bool HasDiscarded(const std::string& uuid) = 0;
+
+  // FAILED_PRECONDITION naming it if there is something in the volume's place that Holdfast did not
+  // make.
+  [[nodiscard]] virtual absl::Status RequireOnlyOwn(const std::string& uuid) = 0;
+
+  // Makes the bytes a device of this node, or finds the one they are.
+  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> Map(const VolumeRecord& record) = 0;
+  [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
+      const VolumeRecord& record) = 0;
+
+  // Lets a device, if there is one, show the present size.
+  [[nodiscard]] virtual absl::Status RefreshDevice(const VolumeRecord& record) = 0;
+
+  // FAILED_PRECONDITION if anything uses the volume, or that cannot be ruled out.
+  [[nodiscard]] virtual absl::Status RequireUnused(const VolumeRecord& record) = 0;
+
+  // Takes the device away. FAILED_PRECONDITION while it is in use, or if another program has made a
+  // device of the same bytes.
+  [[nodiscard]] virtual absl::Status Unmap(const VolumeRecord& record) = 0;
+
+  // The same without a call that asks for it, so that other programs' devices of the same bytes are
+  // looked for more thoroughly.
+  [[nodiscard]] virtual absl::Status UnmapAbandoned(const VolumeRecord& record) = 0;
+};
+
+// Space that was reserved and is released again when this ends, unless it was committed.
+class Reservation {
+ public:
+  virtual ~Reservation() = default;
+  virtual void Commit() = 0;
+};
+
+// The account of what the pool's volumes may use.
+class VolumeSpace {
+ public:
+  virtual ~VolumeSpace() = default;
+
+  // `increment` more bytes for the volume. RESOURCE_EXHAUSTED otherwise, with the figures.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<Reservation>> Reserve(
+      const std::string& uuid, Provisioning provisioning, Bytes increment) = 0;
+
+  // States what is true of a volume now.
+  virtual void Set(const std::string& uuid, Provisioning provisioning, Bytes provisioned,
+                   Bytes allocated) = 0;
+  virtual void Release(const std::string& uuid) = 0;
+
+  // Whether the account has the volume with so many provisioned bytes.
+  [[nodiscard]] virtual bool Has(const std::string& uuid, Bytes provisioned) = 0;
+};
+
+}  // namespace holdfast::pool

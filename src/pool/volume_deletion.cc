@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletion: refuse while in use, tombstone, unmap, discard the bytes, remove the record, free.
+//
+// A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
+// CreateVolume of the same name and Repair all carry on from wherever it stopped.
+#include "core/log.h"
+#include "pool/volume_evidence.h"
+#include "pool/volume_lifecycle.h"
+
+namespace holdfast::pool {
+
+absl::Status VolumeLifecycle::Delete(const VolumeId& id) {
+  auto record = records_.Read(id.uuid);
+  if (absl::IsNotFound(record.status())) {
+    VolumeRecord none;
+    none.volume.id.uuid = id.uuid;
+    return FinishDeletion(none);
+  }
+  RETURN_IF_ERROR(record.status());
+  if (record->volume.state == VolumeState::kAllocating) {
+    RETURN_IF_ERROR(RequireUnwanted(backend_, *record));
+  }
+  if (IsUsable(record->volume.state)) RETURN_IF_ERROR(WriteTombstone(*record, id));
+  return FinishDeletion(*record);
+}
+
+absl::Status VolumeLifecycle::WriteTombstone(const VolumeRecord& record, const VolumeId& id) {
+  // A deletion that cannot find out whether the volume is in use does not go on.
+  RETURN_IF_ERROR(backend_.RequireUnused(record));
+  VolumeRecord tombstone = record;
+  tombstone.volume.state = VolumeState::kDeleting;
+  const absl::Status written = records_.Replace(record, tombstone);
+  if (written.ok() || absl::IsAborted(written)) return written;
+  // A full disk has no room for a tombstone. Discarding the bytes needs none and is one, too.
+  RETURN_IF_ERROR(backend_.Unmap(record));
+  LogWarning("volume {} is deleted without a tombstone: {}", id.ToString(), MessageOf(written));
+  return absl::OkStatus();
+}
+
+// For a volume that is a tombstone, or discarded, or of which the CO was never told.
+absl::Status VolumeLifecycle::FinishDeletion(const VolumeRecord& record) {
+  const std::string& uuid = record.volume.id.uuid;
+  // The deletion has begun, so the answer must be one that makes the caller repeat it.
+  RETURN_IF_ERROR(WithCode(backend_.Unmap(record), absl::StatusCode::kUnavailable));
+  RETURN_IF_ERROR(backend_.Purge(uuid));
+  RETURN_IF_ERROR(backend_.Discard(record));
+  RETURN_IF_ERROR(records_.Remove(uuid));
+  space_.Release(uuid);
+  return backend_.Purge(uuid);
+}
+
+}  // namespace holdfast::pool

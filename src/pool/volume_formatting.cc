@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps around formatting, which node/format_once.h takes: each only from its state, and none
+// against what is noted with the bytes.
+#include "pool/format_state.h"
+#include "pool/volume_lifecycle.h"
+
+namespace holdfast::pool {
+
+absl::Status VolumeLifecycle::StartFormatting(const VolumeId& id,
+                                              const std::string& filesystem_uuid) {
+  ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
+  VolumeRecord record = present;
+  RETURN_IF_ERROR(EnterFormatting(record, filesystem_uuid));
+  ASSIGN_OR_RETURN(const std::string mark, backend_.ReadMark(record));
+  if (!mark.empty() && mark != filesystem_uuid) {
+    return FailedPrecondition(
+        "the image of volume '{}' was formatted with UUID {}: it is never formatted again",
+        id.ToString(), mark);
+  }
+  return records_.Replace(present, record);
+}
+
+absl::Status VolumeLifecycle::FinishFormatting(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
+  VolumeRecord record = present;
+  RETURN_IF_ERROR(LeaveFormatting(record));
+  // Before the record: a kill in between leaves one that is brought up to date by the next stage.
+  RETURN_IF_ERROR(backend_.Mark(record));
+  return records_.Replace(present, record);
+}
+
+absl::StatusOr<std::string> VolumeLifecycle::FormattedUuid(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VolumeRecord record, Get(id));
+  return backend_.ReadMark(record);
+}
+
+absl::Status VolumeLifecycle::Zero(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VolumeRecord record, Get(id));
+  RETURN_IF_ERROR(RequireBlankable(record));
+  RETURN_IF_ERROR(backend_.Unmap(record));
+  ASSIGN_OR_RETURN(const std::string mark, backend_.ReadMark(record));
+  if (!mark.empty()) {
+    return FailedPrecondition("the image holds a filesystem, UUID {}: it is not made blank", mark);
+  }
+  return backend_.Zero(record);
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Growth: reserve the increment, record the target, extend the bytes, record the new capacity.
+//
+// A kill in between leaves a record with grow_to_bytes: the next Grow, Map or Repair extends the
+// bytes the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both are
+// safe because no device shows the new bytes before the record does. A record that was restored
+// from a backup may speak of a growth that was over long ago, so bytes that were used are never
+// cut off.
+#include <algorithm>
+
+#include "pool/volume_evidence.h"
+#include "pool/volume_lifecycle.h"
+
+namespace holdfast::pool {
+
+absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes required,
+                                                   Bytes limit) {
+  ASSIGN_OR_RETURN(VolumeRecord record, Get(id));
+  if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(record));
+  const Bytes present = record.volume.capacity_bytes;
+  if (limit != 0 && present > limit) {
+    return OutOfRange("volume '{}' has {} bytes, more than limit_bytes {}, and cannot shrink",
+                      id.ToString(), present, limit);
+  }
+  RETURN_IF_ERROR(RequireSize(backend_, record));
+  if (present < required) {
+    ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
+    const absl::Status grown = GrowTo(record, target);
+    if (!grown.ok()) {
+      AccountStored(id.uuid);  // only the stored record says how far it came
+      return grown;
+    }
+  }
+  // Repeated too, in case an earlier call stopped before the device showed the new size.
+  RETURN_IF_ERROR(backend_.RefreshDevice(record));
+  return record;
+}
+
+absl::StatusOr<os::BlockDevice> VolumeLifecycle::Map(const VolumeId& id) {
+  ASSIGN_OR_RETURN(VolumeRecord record, Get(id));
+  if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(record));
+  RETURN_IF_ERROR(RequireSize(backend_, record));
+  ASSIGN_OR_RETURN(const os::BlockDevice device, backend_.Map(record));
+  if (device.size == record.volume.capacity_bytes) return device;
+  return Internal("{} has {} bytes, volume '{}' has {}", device.path, device.size, id.ToString(),
+                  record.volume.capacity_bytes);
+}
+
+absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target) {
+  const Volume& volume = record.volume;
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Reservation> reservation,
+      space_.Reserve(volume.id.uuid, volume.provisioning, target - volume.capacity_bytes));
+  const VolumeRecord before = record;
+  record.grow_to_bytes = target;
+  RETURN_IF_ERROR(records_.Replace(before, record));
+  RETURN_IF_ERROR(FinishGrowth(record));
+  reservation->Commit();
+  return absl::OkStatus();
+}
+
+// Ends a growth that has begun, one way or the other.
+absl::Status VolumeLifecycle::FinishGrowth(VolumeRecord& record) {
+  RETURN_IF_ERROR(RequireSize(backend_, record));
+  ASSIGN_OR_RETURN(const Bytes present, backend_.Size(record));
+  if (present < record.grow_to_bytes) {
+    RETURN_IF_ERROR(ExtendOrUndo(record, present));
+  } else {  // an earlier call extended it, perhaps long ago: nothing of it can be taken back
+    RETURN_IF_ERROR(backend_.Sync(record));
+  }
+  ASSIGN_OR_RETURN(const Bytes allocated, backend_.Allocated(record));
+  const VolumeRecord growing = record;
+  record.volume.capacity_bytes = record.grow_to_bytes;
+  record.grow_to_bytes = 0;
+  RETURN_IF_ERROR(records_.Replace(growing, record));
+  space_.Set(record.volume.id.uuid, record.volume.provisioning, record.volume.capacity_bytes,
+             allocated);
+  return absl::OkStatus();
+}
+
+absl::Status VolumeLifecycle::ExtendOrUndo(VolumeRecord& record, Bytes present) {
+  const absl::Status extended = backend_.Extend(record, record.grow_to_bytes);
+  if (extended.ok()) return extended;
+  const absl::Status undone = UndoGrowth(record, present);
+  if (undone.ok()) return extended;
+  return Unavailable("{}; and the growth could not be taken back yet: {}", MessageOf(extended),
+                     MessageOf(undone));
+}
+
+absl::Status VolumeLifecycle::UndoGrowth(VolumeRecord& record, Bytes present) {
+  const auto cut_off = [&](Bytes size) -> absl::Status {
+    ASSIGN_OR_RETURN(const bool data, backend_.HoldData(record, size));
+    if (!data) return backend_.CutOff(record, size);
+    return FailedPrecondition("the image holds data beyond {} bytes, which are not cut off", size);
+  };
+  RETURN_IF_ERROR(cut_off(present));  // gives the room of this attempt back
+  const Bytes capacity = record.volume.capacity_bytes;
+  ASSIGN_OR_RETURN(const auto device, backend_.FindDevice(record));
+  if (device && device->size > capacity) {
+    return FailedPrecondition("{} already shows the new bytes", device->path);
+  }
+  RETURN_IF_ERROR(cut_off(capacity));
+  const VolumeRecord growing = record;
+  record.grow_to_bytes = 0;
+  RETURN_IF_ERROR(records_.Replace(growing, record));
+  AccountStored(record.volume.id.uuid);
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast::pool

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The volume state machine: the order of steps in which volumes of every kind of pool are created,
+// formatted, grown, repaired and deleted, and what has to be proved before each. docs/on-disk.md
+// has the states; docs/adr/0021 says why this is written once.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/leftover.h"
+#include "pool/volume_backend.h"
+
+namespace holdfast::pool {
+
+// Serves one call, with the objects that serve it. Errors common to all functions: those of the
+// backend; NOT_FOUND if there is no such volume, or none that a CO was told of.
+class VolumeLifecycle final {
+ public:
+  VolumeLifecycle(VolumeRecords& records, VolumeBackend& backend, VolumeSpace& space)
+      : records_(records), backend_(backend), space_(space) {}
+
+  // Pool::Create; `id` is the one of the spec's name, `sector_size` that of the device.
+  [[nodiscard]] absl::StatusOr<VolumeRecord> Create(const VolumeSpec& spec, const VolumeId& id,
+                                                    std::uint32_t sector_size);
+  // Pool::Delete
+  [[nodiscard]] absl::Status Delete(const VolumeId& id);
+  // Pool::Get
+  [[nodiscard]] absl::StatusOr<VolumeRecord> Get(const VolumeId& id);
+  // Pool::Grow
+  [[nodiscard]] absl::StatusOr<VolumeRecord> Grow(const VolumeId& id, Bytes required, Bytes limit);
+  // Pool::MapDevice
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> Map(const VolumeId& id);
+
+  // Pool::StartFormatting and so on
+  [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
+                                             const std::string& filesystem_uuid);
+  [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id);
+  [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id);
+  [[nodiscard]] absl::Status Zero(const VolumeId& id);
+
+  // What an earlier call left half done; nothing without a record. Needs no lock and changes
+  // nothing, so a call that is under way looks half done, too.
+  [[nodiscard]] std::optional<LeftoverKind> FindLeftover(const std::string& uuid);
+  // Pool::Repair
+  [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id);
+  // At the start: enters the volume into lists and the account of space. An error says what is
+  // damaged; its bytes are counted all the same.
+  [[nodiscard]] absl::Status Count(const std::string& uuid);
+
+ private:
+  // volume_creation.cc
+  absl::StatusOr<VolumeRecord> UseExisting(const VolumeRecord& record, const VolumeSpec& spec);
+  absl::StatusOr<VolumeRecord> CreateNew(const VolumeSpec& spec, const VolumeId& id, Bytes capacity,
+                                         std::uint32_t sector_size);
+  absl::Status Fill(VolumeRecord& record);
+  absl::Status MakeBytes(const VolumeRecord& record);
+  absl::Status UndoCreation(VolumeRecord record, const absl::Status& cause);
+
+  // volume_deletion.cc
+  absl::Status WriteTombstone(const VolumeRecord& record, const VolumeId& id);
+  absl::Status FinishDeletion(const VolumeRecord& record);
+
+  // volume_growth.cc
+  absl::Status GrowTo(VolumeRecord& record, Bytes target);
+  absl::Status FinishGrowth(VolumeRecord& record);
+  absl::Status ExtendOrUndo(VolumeRecord& record, Bytes present);
+  absl::Status UndoGrowth(VolumeRecord& record, Bytes present);
+
+  // volume_repair.cc
+  absl::Status Account(const VolumeRecord& record);
+  // Accounts the volume as its stored record has it: the write of a record that failed may have
+  // taken effect all the same (its sync failed).
+  void AccountStored(const std::string& uuid);
+  void AccountBySize(const std::string& uuid);
+
+  VolumeRecords& records_;
+  VolumeBackend& backend_;
+  VolumeSpace& space_;
+};
+
+}  // namespace holdfast::pool

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ending what was left half done: deletions are finished, creations that the CO was never told of
+// removed, growths finished or taken back. Interrupted formatting is left to the next stage, which
+// alone knows filesystems. And what must be known of each volume before the first call.
+#include <algorithm>
+
+#include "pool/volume_evidence.h"
+#include "pool/volume_lifecycle.h"
+
+namespace holdfast::pool {
+
+absl::StatusOr<VolumeRecord> VolumeLifecycle::Get(const VolumeId& id) {
+  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(id.uuid));
+  if (IsUsable(record.volume.state)) return record;
+  RETURN_IF_ERROR(RequireUnwanted(backend_, record));
+  return NotFound("there is no volume '{}'", id.ToString());
+}
+
+std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uuid) {
+  const auto record = records_.Read(uuid);
+  if (absl::IsNotFound(record.status())) return std::nullopt;
+  if (!record.ok() || !RequireUnwanted(backend_, *record).ok()) {
+    return LeftoverKind::kDamagedVolume;
+  }
+  if (record->volume.state == VolumeState::kAllocating) return LeftoverKind::kUnfinishedCreation;
+  if (record->volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
+  if (record->grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
+  if (!records_.Lists(uuid)) return LeftoverKind::kUnlistedVolume;
+  if (records_.HasRemains(uuid)) return LeftoverKind::kTemporaryFile;
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
+  const bool discarded = backend_.HasDiscarded(id.uuid);
+  RETURN_IF_ERROR(backend_.Purge(id.uuid));
+  const auto kind = FindLeftover(id.uuid);
+  if (!kind) return discarded;
+  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(id.uuid));
+  RETURN_IF_ERROR(RequireUnwanted(backend_, record));
+  if (!IsUsable(record.volume.state)) {
+    RETURN_IF_ERROR(backend_.RequireOnlyOwn(id.uuid));
+    RETURN_IF_ERROR(backend_.UnmapAbandoned(record));
+    RETURN_IF_ERROR(FinishDeletion(record));
+    return true;
+  }
+  const Bytes provisioned = std::max(record.volume.capacity_bytes, record.grow_to_bytes);
+  if (!records_.Lists(id.uuid) || !space_.Has(id.uuid, provisioned)) {
+    RETURN_IF_ERROR(Account(record));
+  }
+  if (record.grow_to_bytes != 0) {
+    RETURN_IF_ERROR(FinishGrowth(record));
+    RETURN_IF_ERROR(backend_.RefreshDevice(record));
+  }
+  RETURN_IF_ERROR(records_.RemoveRemains(id.uuid));
+  return true;
+}
+
+absl::Status VolumeLifecycle::Count(const std::string& uuid) {
+  const absl::StatusOr<VolumeRecord> record = records_.Read(uuid);
+  const absl::Status believed = record.ok() ? RequireUnwanted(backend_, *record) : record.status();
+  if (believed.ok()) return Annotate(Account(*record), fmt::format("volume {}", uuid));
+  AccountBySize(uuid);
+  return believed;
+}
+
+// Nothing is provisioned for unfinished creations and deletions; their bytes count as used.
+absl::Status VolumeLifecycle::Account(const VolumeRecord& record) {
+  const Volume& volume = record.volume;
+  if (!IsUsable(volume.state)) return absl::OkStatus();
+  records_.Enlist(record);
+  const auto allocated = backend_.Allocated(record);
+  // Counted even when damaged: it stays provisioned until an administrator deletes it.
+  space_.Set(volume.id.uuid, volume.provisioning,
+             std::max(volume.capacity_bytes, record.grow_to_bytes), allocated.value_or(0));
+  return allocated.status();
+}
+
+void VolumeLifecycle::AccountStored(const std::string& uuid) {
+  const auto record = records_.Read(uuid);
+  if (!record.ok() || !IsUsable(record->volume.state)) return;
+  const auto allocated = backend_.Allocated(*record);
+  if (!allocated.ok()) return;
+  const Volume& volume = record->volume;
+  space_.Set(uuid, volume.provisioning, std::max(volume.capacity_bytes, record->grow_to_bytes),
+             *allocated);
+}
+
+// What a damaged or too old record provisioned is not known, but its bytes have that size.
+void VolumeLifecycle::AccountBySize(const std::string& uuid) {
+  VolumeRecord unknown;
+  unknown.volume.id.uuid = uuid;
+  const auto size = backend_.Size(unknown);
+  const auto allocated = backend_.Allocated(unknown);
+  if (size.ok() && allocated.ok()) space_.Set(uuid, Provisioning::kThin, *size, *allocated);
+}
+
+}  // namespace holdfast::pool
