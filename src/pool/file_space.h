@@ -69,8 +69,8 @@ class FileSpaceOfCall final : public VolumeSpace {
     space_.ledger().Set(uuid, provisioning, provisioned, allocated);
   }
   void Release(const std::string& uuid) override { space_.ledger().Remove(uuid); }
-  bool Has(const std::string& uuid, Bytes provisioned) override {
-    return space_.ledger().PromisedTo(uuid) == provisioned;
+  bool Has(const std::string& uuid, Provisioning provisioning, Bytes provisioned) override {
+    return space_.ledger().PromisedTo(uuid, provisioning) == provisioned;
   }
 
  private:

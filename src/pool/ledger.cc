@@ -94,10 +94,11 @@ Bytes Ledger::Promised(Provisioning provisioning) const {
                                               : totals_.thin_provisioned;
 }
 
-Bytes Ledger::PromisedTo(const std::string& uuid) const {
+Bytes Ledger::PromisedTo(const std::string& uuid, Provisioning provisioning) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(uuid);
-  return found == entries_.end() ? 0 : found->second.promised;
+  const bool known = found != entries_.end() && found->second.provisioning == provisioning;
+  return known ? found->second.promised : 0;
 }
 
 Bytes Ledger::ReserveOf(const Room& room) const {

@@ -74,8 +74,8 @@ class Ledger final {
   [[nodiscard]] Bytes LargestPromise(Provisioning provisioning, const Room& room) const;
 
   [[nodiscard]] Bytes Promised(Provisioning provisioning) const;
-  // To one volume; 0 if the ledger does not know it.
-  [[nodiscard]] Bytes PromisedTo(const std::string& uuid) const;
+  // To one volume; 0 if the ledger does not know it, or not as a volume of this provisioning.
+  [[nodiscard]] Bytes PromisedTo(const std::string& uuid, Provisioning provisioning) const;
   [[nodiscard]] Bytes ReserveOf(const Room& room) const;
 
  private:

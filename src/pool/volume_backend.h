@@ -149,8 +149,9 @@ class VolumeSpace {
                    Bytes allocated) = 0;
   virtual void Release(const std::string& uuid) = 0;
 
-  // Whether the account has the volume with so many provisioned bytes.
-  [[nodiscard]] virtual bool Has(const std::string& uuid, Bytes provisioned) = 0;
+  // Whether the account has the volume with so many bytes.
+  [[nodiscard]] virtual bool Has(const std::string& uuid, Provisioning provisioning,
+                                 Bytes provisioned) = 0;
 };
 
 }  // namespace holdfast::pool

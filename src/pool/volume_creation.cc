@@ -33,13 +33,11 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
 absl::StatusOr<VolumeRecord> VolumeLifecycle::UseExisting(const VolumeRecord& record,
                                                           const VolumeSpec& spec) {
   RETURN_IF_ERROR(RequireSame(record.volume, spec));
-  // An earlier process may have been killed before its own syncs.
+  // An earlier call may have been killed, or failed, before its own syncs.
   const std::string& uuid = record.volume.id.uuid;
-  if (record.volume.state == VolumeState::kReady) RETURN_IF_ERROR(records_.SyncAll(uuid));
+  RETURN_IF_ERROR(records_.SyncAll(uuid));
   // An earlier call may have made it and failed afterwards, having released its reservation.
-  if (!space_.Has(uuid, std::max(record.volume.capacity_bytes, record.grow_to_bytes))) {
-    RETURN_IF_ERROR(Account(record));
-  }
+  if (!IsAccounted(record)) RETURN_IF_ERROR(Account(record));
   return record;
 }
 

@@ -44,9 +44,14 @@ absl::Status VolumeLifecycle::FinishDeletion(const VolumeRecord& record) {
   RETURN_IF_ERROR(WithCode(backend_.Unmap(record), absl::StatusCode::kUnavailable));
   RETURN_IF_ERROR(backend_.Purge(uuid));
   RETURN_IF_ERROR(backend_.Discard(record));
+  RETURN_IF_ERROR(Forget(uuid));
+  return backend_.Purge(uuid);
+}
+
+absl::Status VolumeLifecycle::Forget(const std::string& uuid) {
   RETURN_IF_ERROR(records_.Remove(uuid));
   space_.Release(uuid);
-  return backend_.Purge(uuid);
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::pool

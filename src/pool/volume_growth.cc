@@ -16,7 +16,7 @@ namespace holdfast::pool {
 absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes required,
                                                    Bytes limit) {
   ASSIGN_OR_RETURN(VolumeRecord record, Get(id));
-  if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(record));
+  RETURN_IF_ERROR(FinishEarlierGrowth(record));
   const Bytes present = record.volume.capacity_bytes;
   if (limit != 0 && present > limit) {
     return OutOfRange("volume '{}' has {} bytes, more than limit_bytes {}, and cannot shrink",
@@ -30,6 +30,8 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes req
       AccountStored(id.uuid);  // only the stored record says how far it came
       return grown;
     }
+  } else {  // an earlier call may have been killed, or failed, before its own syncs
+    RETURN_IF_ERROR(records_.SyncAll(id.uuid));
   }
   // Repeated too, in case an earlier call stopped before the device showed the new size.
   RETURN_IF_ERROR(backend_.RefreshDevice(record));
@@ -38,7 +40,7 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes req
 
 absl::StatusOr<os::BlockDevice> VolumeLifecycle::Map(const VolumeId& id) {
   ASSIGN_OR_RETURN(VolumeRecord record, Get(id));
-  if (record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(record));
+  RETURN_IF_ERROR(FinishEarlierGrowth(record));
   RETURN_IF_ERROR(RequireSize(backend_, record));
   ASSIGN_OR_RETURN(const os::BlockDevice device, backend_.Map(record));
   if (device.size == record.volume.capacity_bytes) return device;
@@ -57,6 +59,14 @@ absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target) {
   RETURN_IF_ERROR(FinishGrowth(record));
   reservation->Commit();
   return absl::OkStatus();
+}
+
+// The record may not be durable: if the bytes grew then and the power failed, the record would say
+// less than they are.
+absl::Status VolumeLifecycle::FinishEarlierGrowth(VolumeRecord& record) {
+  if (record.grow_to_bytes == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(records_.SyncAll(record.volume.id.uuid));
+  return FinishGrowth(record);
 }
 
 // Ends a growth that has begun, one way or the other.

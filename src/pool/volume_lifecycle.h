@@ -59,14 +59,19 @@ class VolumeLifecycle final {
   // volume_deletion.cc
   absl::Status WriteTombstone(const VolumeRecord& record, const VolumeId& id);
   absl::Status FinishDeletion(const VolumeRecord& record);
+  absl::Status Forget(const std::string& uuid);
 
   // volume_growth.cc
   absl::Status GrowTo(VolumeRecord& record, Bytes target);
+  absl::Status FinishEarlierGrowth(VolumeRecord& record);
   absl::Status FinishGrowth(VolumeRecord& record);
   absl::Status ExtendOrUndo(VolumeRecord& record, Bytes present);
   absl::Status UndoGrowth(VolumeRecord& record, Bytes present);
 
   // volume_repair.cc
+  // Whether the volume is in lists and in the account of space as its record has it. A call that
+  // failed in the middle may have left it otherwise.
+  bool IsAccounted(const VolumeRecord& record);
   absl::Status Account(const VolumeRecord& record);
   // Accounts the volume as its stored record has it: the write of a record that failed may have
   // taken effect all the same (its sync failed).

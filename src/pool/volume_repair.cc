@@ -25,7 +25,7 @@ std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uui
   if (record->volume.state == VolumeState::kAllocating) return LeftoverKind::kUnfinishedCreation;
   if (record->volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
   if (record->grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
-  if (!records_.Lists(uuid)) return LeftoverKind::kUnlistedVolume;
+  if (!IsAccounted(*record)) return LeftoverKind::kUnlistedVolume;
   if (records_.HasRemains(uuid)) return LeftoverKind::kTemporaryFile;
   return std::nullopt;
 }
@@ -33,9 +33,15 @@ std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uui
 absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
   const bool discarded = backend_.HasDiscarded(id.uuid);
   RETURN_IF_ERROR(backend_.Purge(id.uuid));
-  const auto kind = FindLeftover(id.uuid);
-  if (!kind) return discarded;
-  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(id.uuid));
+  const auto stored = records_.Read(id.uuid);
+  // A deletion that failed after its bytes were discarded.
+  if (absl::IsNotFound(stored.status())) {
+    RETURN_IF_ERROR(Forget(id.uuid));
+    return discarded;
+  }
+  RETURN_IF_ERROR(stored.status());
+  if (!FindLeftover(id.uuid)) return discarded;
+  VolumeRecord record = *stored;
   RETURN_IF_ERROR(RequireUnwanted(backend_, record));
   if (!IsUsable(record.volume.state)) {
     RETURN_IF_ERROR(backend_.RequireOnlyOwn(id.uuid));
@@ -43,12 +49,9 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
     RETURN_IF_ERROR(FinishDeletion(record));
     return true;
   }
-  const Bytes provisioned = std::max(record.volume.capacity_bytes, record.grow_to_bytes);
-  if (!records_.Lists(id.uuid) || !space_.Has(id.uuid, provisioned)) {
-    RETURN_IF_ERROR(Account(record));
-  }
+  if (!IsAccounted(record)) RETURN_IF_ERROR(Account(record));
   if (record.grow_to_bytes != 0) {
-    RETURN_IF_ERROR(FinishGrowth(record));
+    RETURN_IF_ERROR(FinishEarlierGrowth(record));
     RETURN_IF_ERROR(backend_.RefreshDevice(record));
   }
   RETURN_IF_ERROR(records_.RemoveRemains(id.uuid));
@@ -61,6 +64,13 @@ absl::Status VolumeLifecycle::Count(const std::string& uuid) {
   if (believed.ok()) return Annotate(Account(*record), fmt::format("volume {}", uuid));
   AccountBySize(uuid);
   return believed;
+}
+
+bool VolumeLifecycle::IsAccounted(const VolumeRecord& record) {
+  const Volume& volume = record.volume;
+  return records_.Lists(volume.id.uuid) &&
+         space_.Has(volume.id.uuid, volume.provisioning,
+                    std::max(volume.capacity_bytes, record.grow_to_bytes));
 }
 
 // Nothing is provisioned for unfinished creations and deletions; their bytes count as used.

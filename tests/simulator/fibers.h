@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concurrent calls on one thread: a seeded scheduler chooses at each Yield who goes on, so that a
+// seed stands for one order of steps.
+#pragma once
+
+#include <ucontext.h>
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace holdfast::simulator {
+
+using Random = std::mt19937_64;
+
+class Fibers final {
+ public:
+  explicit Fibers(Random& random) : random_(random) {}
+  Fibers(const Fibers&) = delete;
+  Fibers& operator=(const Fibers&) = delete;
+  ~Fibers();
+
+  // `body` starts when the scheduler chooses it. It must not throw.
+  void Add(std::function<void()> body);
+
+  // Runs all fibers to their end.
+  void Run();
+
+  // From a fiber: lets another one go on, perhaps.
+  void Yield();
+
+ private:
+  struct Fiber {
+    ucontext_t context{};
+    std::function<void()> body;
+    char* stack = nullptr;
+    bool done = false;
+  };
+  static void Enter(unsigned high, unsigned low);
+
+  Random& random_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber* current_ = nullptr;
+  ucontext_t scheduler_{};
+};
+
+}  // namespace holdfast::simulator

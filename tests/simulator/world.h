@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One schedule: users and an orchestrator who create, format, write, grow and delete a few volumes,
+// concurrently and repeatedly, through the product's VolumeLifecycle, while errors, kills, power
+// cuts and restored backups happen. What docs/on-disk.md promises is checked after every step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pool/volume_lifecycle.h"
+#include "simulator/memory_volumes.h"
+
+namespace holdfast::simulator {
+
+class World final : public Faults {
+ public:
+  World(std::uint64_t seed, bool trace);
+
+  // True if every promise was kept; `problem` has the first one that was not.
+  bool Run();
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] std::uint64_t lives() const { return lives_; }
+
+  Fault At(const char* name, const std::string& uuid) override;
+  void After(Fault fault) override;
+
+ private:
+  // What the orchestrator and the users know of a name.
+  struct Claim {
+    VolumeSpec spec;
+    VolumeId id;
+    bool created = false;   // CreateVolume said so
+    Bytes size = 0;         // what the last answer promised
+    bool deleting = false;  // DeleteVolume was called, and has not said OK
+    std::string data;       // what a user has written and synced
+    bool restored = false;  // an older record was put in the place of its record
+    std::vector<pool::VolumeRecord> backups;
+    bool locked = false;
+  };
+  // What dies with the process.
+  struct Process {
+    explicit Process(const SpacePolicy& policy) : ledger(policy) {}
+    pool::Ledger ledger;
+    std::set<std::string> listed;
+  };
+  struct Call;
+
+  void RunCalls();
+  void StartProcess();
+  void ActAsOrchestrator();
+  void Reconcile();
+  void Act(Claim& claim);
+  void Create(Claim& claim);
+  void Delete(Claim& claim);
+  void Grow(Claim& claim);
+  void Stage(Claim& claim);
+  void Unstage(Claim& claim);
+  absl::Status Format(Call& call, Claim& claim, const pool::VolumeRecord& record, Image*& image);
+  absl::Status Write(Claim& claim);
+  void RestoreBackup(Claim& claim);
+  void Quiesce();
+
+  void Check();
+  void CheckClaim(const Claim& claim);
+  void CheckFiles(const Claim& claim, const Directory::Files& files, bool durable);
+  void CheckAtRest();
+  void Fail(std::string what);
+  void Trace(const std::string& line) const;
+  [[nodiscard]] bool Chance(double probability);
+  [[nodiscard]] Bytes SomeSize();
+  [[nodiscard]] Image* ImageOf(const Claim& claim);
+
+  Random random_;
+  const bool trace_;
+  SpacePolicy policy_;
+  double error_rate_ = 0, kill_rate_ = 0, power_rate_ = 0, backup_rate_ = 0;
+  Machine machine_;
+  std::vector<Claim> claims_;
+  std::unique_ptr<Process> process_;
+  Fibers* fibers_ = nullptr;
+  bool dead_ = true;    // no process runs
+  bool quiet_ = false;  // no more faults
+  std::string problem_;
+  std::uint64_t lives_ = 0;
+  std::uint64_t tokens_ = 0;
+};
+
+}  // namespace holdfast::simulator
