@@ -21,7 +21,8 @@ grpc::ChannelArguments Arguments() {
 }
 
 bool ChangesSpace(const v1::Command& command) {
-  return command.has_create_volume() || command.has_delete_volume() || command.has_expand_volume();
+  return command.method() == "CreateVolume" || command.method() == "DeleteVolume" ||
+         command.method() == "ControllerExpandVolume";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "scale/volumes.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "scale/names.h"
@@ -17,10 +18,25 @@ constexpr std::int64_t kStepBeside = 4096;
 constexpr int kVolumesInPart = 256;  // the most that the link takes
 constexpr std::int64_t kMostBeside = std::int64_t{1} << 20;
 
-void SetRoom(std::int64_t available, v1::Room& room) {
-  room.set_available(available);
-  room.set_maximum_volume(available / kSmallestVolume * kSmallestVolume);
-  room.set_minimum_volume(kSmallestVolume);
+void SetRoom(std::int64_t available, csi::v1::GetCapacityResponse& room) {
+  room.set_available_capacity(available);
+  room.mutable_maximum_volume_size()->set_value(available / kSmallestVolume * kSmallestVolume);
+  room.mutable_minimum_volume_size()->set_value(kSmallestVolume);
+}
+
+template <typename Request, typename Response>
+v1::Result Answer(const Command& command,
+                  const std::function<int(const Request&, Response&)>& respond) {
+  Request request;
+  Response response;
+  v1::Result result;
+  if (!request.ParseFromString(command.request())) {
+    result.set_code(static_cast<int>(absl::StatusCode::kInvalidArgument));
+    return result;
+  }
+  result.set_code(respond(request, response));
+  if (result.code() == 0) result.set_response(response.SerializeAsString());
+  return result;
 }
 
 std::string PoolId(const std::string& node) {
@@ -44,7 +60,7 @@ std::string Volumes::IdForName(const std::string& name) const {
 v1::Register Volumes::Describe() const {
   const std::lock_guard lock(mutex_);
   v1::Register description;
-  description.set_protocol(1);
+  description.set_protocol(2);
   description.set_driver(kDriver);
   description.set_node(node_);
   description.set_version("simulated");
@@ -88,36 +104,30 @@ void Volumes::WriteBeside() {
 
 v1::Result Volumes::CarryOut(const Command& command) {
   const std::lock_guard lock(mutex_);
-  v1::Result result;
-  switch (command.request_case()) {
-    case Command::kCreateVolume:
-      result.set_code(Create(command.create_volume(), *result.mutable_create_volume()));
-      break;
-    case Command::kDeleteVolume:
-      result.set_code(Delete(command.delete_volume().volume_id()));
-      break;
-    case Command::kExpandVolume:
-      result.set_code(Expand(command.expand_volume(), *result.mutable_expand_volume()));
-      break;
-    case Command::kGetVolume:
-      result.set_code(Get(command.get_volume().volume_id(), *result.mutable_get_volume()));
-      break;
-    case Command::kValidateVolumeCapabilities:
-      result.set_code(Validate(command.validate_volume_capabilities(),
-                               *result.mutable_validate_volume_capabilities()));
-      break;
-    case Command::kListVolumes:
-      result.set_code(List(command.list_volumes(), *result.mutable_list_volumes()));
-      break;
-    case Command::REQUEST_NOT_SET:
-      result.set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
-      break;
-  }
+  v1::Result result = Dispatch(command);
   if (result.code() != 0) {
-    result.clear_response();
     result.set_message("the simulated node has no such volume, or does not know the command");
   }
   return result;
+}
+
+v1::Result Volumes::Dispatch(const Command& command) {
+  const std::string& method = command.method();
+  const auto answer =
+      [&]<typename Request, typename Response>(int (Volumes::*respond)(const Request&, Response&)) {
+        return Answer<Request, Response>(command, [&](const Request& request, Response& response) {
+          return (this->*respond)(request, response);
+        });
+      };
+  if (method == "CreateVolume") return answer(&Volumes::Create);
+  if (method == "DeleteVolume") return answer(&Volumes::Delete);
+  if (method == "ControllerExpandVolume") return answer(&Volumes::Expand);
+  if (method == "ControllerGetVolume") return answer(&Volumes::Get);
+  if (method == "ValidateVolumeCapabilities") return answer(&Volumes::Validate);
+  if (method == "ListVolumes") return answer(&Volumes::List);
+  v1::Result unknown;
+  unknown.set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
+  return unknown;
 }
 
 void Volumes::Fill(const std::string& id, const Volume& volume, csi::v1::Volume& described) const {
@@ -136,8 +146,8 @@ int Volumes::Create(const csi::v1::CreateVolumeRequest& request,
   return 0;
 }
 
-int Volumes::Delete(const std::string& id) {
-  const auto volume = volumes_.find(id);
+int Volumes::Delete(const csi::v1::DeleteVolumeRequest& request, csi::v1::DeleteVolumeResponse&) {
+  const auto volume = volumes_.find(request.volume_id());
   if (volume == volumes_.end()) return 0;
   used_ -= volume->second.bytes;
   volumes_.erase(volume);
@@ -157,16 +167,17 @@ int Volumes::Expand(const csi::v1::ControllerExpandVolumeRequest& request,
   return 0;
 }
 
-int Volumes::Get(const std::string& id, csi::v1::ControllerGetVolumeResponse& response) const {
-  const auto volume = volumes_.find(id);
+int Volumes::Get(const csi::v1::ControllerGetVolumeRequest& request,
+                 csi::v1::ControllerGetVolumeResponse& response) {
+  const auto volume = volumes_.find(request.volume_id());
   if (volume == volumes_.end()) return static_cast<int>(absl::StatusCode::kNotFound);
-  Fill(id, volume->second, *response.mutable_volume());
+  Fill(volume->first, volume->second, *response.mutable_volume());
   response.mutable_status()->mutable_volume_condition()->set_message("simulated");
   return 0;
 }
 
 int Volumes::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
-                      csi::v1::ValidateVolumeCapabilitiesResponse& response) const {
+                      csi::v1::ValidateVolumeCapabilitiesResponse& response) {
   if (!volumes_.contains(request.volume_id())) {
     return static_cast<int>(absl::StatusCode::kNotFound);
   }
@@ -175,7 +186,7 @@ int Volumes::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 }
 
 int Volumes::List(const csi::v1::ListVolumesRequest& request,
-                  csi::v1::ListVolumesResponse& response) const {
+                  csi::v1::ListVolumesResponse& response) {
   for (auto volume = volumes_.upper_bound(request.starting_token()); volume != volumes_.end();
        ++volume) {
     if (request.max_entries() != 0 && response.entries_size() == request.max_entries()) {

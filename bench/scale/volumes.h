@@ -32,17 +32,19 @@ class Volumes final {
 
   std::string IdForName(const std::string& name) const;
   void Fill(const std::string& id, const Volume& volume, csi::v1::Volume& described) const;
-  // With mutex_ held, like the rest; each returns a gRPC status code.
+  // With mutex_ held, like the rest.
+  holdfast::link::v1::Result Dispatch(const holdfast::link::v1::Command& command);
   holdfast::link::v1::Pools MeasureLocked() const;
+  // Each returns a gRPC status code.
   int Create(const csi::v1::CreateVolumeRequest& request, csi::v1::CreateVolumeResponse& response);
-  int Delete(const std::string& id);
+  int Delete(const csi::v1::DeleteVolumeRequest& request, csi::v1::DeleteVolumeResponse& response);
   int Expand(const csi::v1::ControllerExpandVolumeRequest& request,
              csi::v1::ControllerExpandVolumeResponse& response);
-  int Get(const std::string& id, csi::v1::ControllerGetVolumeResponse& response) const;
+  int Get(const csi::v1::ControllerGetVolumeRequest& request,
+          csi::v1::ControllerGetVolumeResponse& response);
   int Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
-               csi::v1::ValidateVolumeCapabilitiesResponse& response) const;
-  int List(const csi::v1::ListVolumesRequest& request,
-           csi::v1::ListVolumesResponse& response) const;
+               csi::v1::ValidateVolumeCapabilitiesResponse& response);
+  int List(const csi::v1::ListVolumesRequest& request, csi::v1::ListVolumesResponse& response);
 
   const std::string node_;
   const std::string pool_id_;

@@ -51,12 +51,12 @@ void AddCapacity(const CapacityQuestion& question, const link::NodeView& node,
                  csi::v1::GetCapacityResponse& response) {
   const link::v1::Pool* const pool = FindPool(node, question.parameters.pool);
   if (pool == nullptr) return;
-  const link::v1::Room& room = RoomOf(*pool, question.parameters.provisioning);
-  const Bytes minimum =
-      std::max<Bytes>(room.minimum_volume(), MinimumSize(question, pool->default_filesystem()));
-  response.set_available_capacity(Sum(response.available_capacity(), room.available()));
+  const auto& room = RoomOf(*pool, question.parameters.provisioning);
+  const Bytes minimum = std::max<Bytes>(room.minimum_volume_size().value(),
+                                        MinimumSize(question, pool->default_filesystem()));
+  response.set_available_capacity(Sum(response.available_capacity(), room.available_capacity()));
   auto& maximum_size = *response.mutable_maximum_volume_size();
-  maximum_size.set_value(std::max(maximum_size.value(), room.maximum_volume()));
+  maximum_size.set_value(std::max(maximum_size.value(), room.maximum_volume_size().value()));
   const bool first = !response.has_minimum_volume_size();
   auto& minimum_size = *response.mutable_minimum_volume_size();
   minimum_size.set_value(first ? minimum : std::min(minimum_size.value(), minimum));

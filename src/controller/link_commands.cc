@@ -2,7 +2,10 @@
 #include "controller/link_commands.h"
 
 #include <algorithm>
+#include <memory>
 
+#include "controller/rpc_table.h"
+#include "core/message_text.h"
 #include "core/version.h"
 #include "link/hub.h"
 
@@ -11,35 +14,26 @@ namespace {
 
 // Without one a handler has no deadline: the caller's ends its waiting, not the work.
 grpc::ServerContext* const kNoContext = nullptr;
+// Of an unknown method's name, in a message.
+constexpr std::size_t kMaxMethod = 100;
 
-grpc::Status Dispatch(Service& service, const link::v1::Command& command,
-                      link::v1::Result& result) {
-  using link::v1::Command;
-  switch (command.request_case()) {
-    case Command::kCreateVolume:
-      return service.CreateVolume(kNoContext, &command.create_volume(),
-                                  result.mutable_create_volume());
-    case Command::kDeleteVolume: {
-      csi::v1::DeleteVolumeResponse nothing;
-      return service.DeleteVolume(kNoContext, &command.delete_volume(), &nothing);
-    }
-    case Command::kExpandVolume:
-      return service.ControllerExpandVolume(kNoContext, &command.expand_volume(),
-                                            result.mutable_expand_volume());
-    case Command::kGetVolume:
-      return service.ControllerGetVolume(kNoContext, &command.get_volume(),
-                                         result.mutable_get_volume());
-    case Command::kValidateVolumeCapabilities:
-      return service.ValidateVolumeCapabilities(kNoContext, &command.validate_volume_capabilities(),
-                                                result.mutable_validate_volume_capabilities());
-    case Command::kListVolumes:
-      return service.ListVolumes(kNoContext, &command.list_volumes(),
-                                 result.mutable_list_volumes());
-    case Command::REQUEST_NOT_SET:
-      break;
+grpc::Status Dispatch(Service& service, const link::v1::Command& command, std::string& answer) {
+  const Rpc* const rpc = FindRpc(command.method());
+  if (rpc == nullptr || rpc->answered_by == AnsweredBy::kController) {
+    return {grpc::StatusCode::UNIMPLEMENTED,
+            fmt::format("nodes of this version do not carry out '{}'; is the node's software older "
+                        "than the controller's?",
+                        MessageText(command.method().substr(0, kMaxMethod)))};
   }
-  return grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
-                      "the node does not know this command; is it older than the controller?");
+  const std::unique_ptr<google::protobuf::Message> request(rpc->request->New());
+  const std::unique_ptr<google::protobuf::Message> response(rpc->response->New());
+  if (!request->ParseFromString(command.request())) {
+    return {grpc::StatusCode::INVALID_ARGUMENT,
+            fmt::format("the request of {} cannot be parsed", rpc->method)};
+  }
+  grpc::Status status = rpc->run(service, kNoContext, *request, *response);
+  if (status.ok()) answer = response->SerializeAsString();
+  return status;
 }
 
 struct Capacities {
@@ -54,21 +48,25 @@ absl::StatusOr<Capacities> Measure(pool::Pool& pool) {
   return measured;
 }
 
-void SetRoom(link::v1::Room& room, const PoolCapacity& capacity) {
-  room.set_available(capacity.available_bytes);
-  room.set_maximum_volume(capacity.maximum_volume_bytes);
-  room.set_minimum_volume(capacity.minimum_volume_bytes);
+void SetRoom(csi::v1::GetCapacityResponse& room, const PoolCapacity& capacity) {
+  room.set_available_capacity(capacity.available_bytes);
+  room.mutable_maximum_volume_size()->set_value(capacity.maximum_volume_bytes);
+  room.mutable_minimum_volume_size()->set_value(capacity.minimum_volume_bytes);
 }
 
 }  // namespace
 
 link::v1::Result CarryOut(Service& service, const link::v1::Command& command) {
   link::v1::Result result;
-  const grpc::Status status = Dispatch(service, command, result);
-  if (!status.ok()) result.clear_response();
+  const grpc::Status status = Dispatch(service, command, *result.mutable_response());
   result.set_code(status.error_code());
   result.set_message(status.error_message());
   return result;
+}
+
+bool ChangesSpace(const std::string& method) {
+  const Rpc* const rpc = FindRpc(method);
+  return rpc != nullptr && rpc->changes_space;
 }
 
 link::v1::Pools MeasurePools(const pool::Pools& pools) {

@@ -11,8 +11,13 @@
 
 namespace holdfast::controller {
 
-// Carries out one command; its status is in the result. Thread-safe.
+// Carries out one command by the table of RPCs (rpc_table.h); its status is in the result:
+// UNIMPLEMENTED for a method that no node carries out, INVALID_ARGUMENT for a request that cannot
+// be parsed, else the service's own. Thread-safe.
 [[nodiscard]] link::v1::Result CarryOut(Service& service, const link::v1::Command& command);
+
+// Whether the room in the pools may be another after such a command.
+[[nodiscard]] bool ChangesSpace(const std::string& method);
 
 // What this node says of its pools.
 [[nodiscard]] link::v1::Pools MeasurePools(const pool::Pools& pools);

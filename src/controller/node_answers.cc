@@ -8,6 +8,8 @@
 #include "core/log.h"
 #include "core/message_text.h"
 #include "core/volume.h"
+#include "link/frame.h"
+#include "rpc/fields.h"
 #include "rpc/topology.h"
 
 namespace holdfast::controller {
@@ -15,7 +17,6 @@ namespace {
 
 using absl::StatusCode;
 using google::protobuf::util::MessageDifferencer;
-using link::v1::Command;
 
 // Of texts that go to a caller, many of them in one answer.
 constexpr std::size_t kMaxText = 400;
@@ -31,7 +32,7 @@ std::string Short(std::string_view text) {
 
 // A code has consequences at the caller: RESOURCE_EXHAUSTED sends a pod to another node, NOT_FOUND
 // means deleted. So each call has only its own (csi.proto, "Error Scheme").
-bool IsCodeOf(Command::RequestCase kind, StatusCode code) {
+bool IsCodeOf(Codes codes, StatusCode code) {
   switch (code) {
     case StatusCode::kInvalidArgument:
     case StatusCode::kFailedPrecondition:
@@ -43,9 +44,9 @@ bool IsCodeOf(Command::RequestCase kind, StatusCode code) {
       return true;
     case StatusCode::kAlreadyExists:
     case StatusCode::kResourceExhausted:
-      return kind == Command::kCreateVolume;
+      return codes == Codes::kOfCreation;
     case StatusCode::kNotFound:
-      return kind != Command::kCreateVolume && kind != Command::kListVolumes;
+      return codes == Codes::kOfVolume;
     default:
       return false;
   }
@@ -70,14 +71,19 @@ absl::Status Refuse(const std::string& node, const std::string& why) {
   return refused;
 }
 
-absl::Status StatusOf(const std::string& node, Command::RequestCase kind,
-                      const link::v1::Result& result) {
+absl::Status StatusOf(const std::string& node, Codes codes, const link::v1::Result& result) {
   if (result.code() == 0) return absl::OkStatus();
   const auto code = static_cast<StatusCode>(result.code());
   const std::string text = MessageText(result.message());
   return MakeStatus(
-      IsCodeOf(kind, code) ? code : StatusCode::kInternal,
+      IsCodeOf(codes, code) ? code : StatusCode::kInternal,
       fmt::format("node '{}': {}", node, text.empty() ? "it does not say why" : text));
+}
+
+absl::Status ParseAnswer(const std::string& node, const std::string& bytes,
+                         google::protobuf::Message& answered) {
+  const absl::Status parsed = link::ParseWithin(bytes, answered);
+  return parsed.ok() ? absl::OkStatus() : Refuse(node, MessageOf(parsed));
 }
 
 absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered, const VolumeId& id,
@@ -94,48 +100,50 @@ absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered, cons
   return volume;
 }
 
-absl::Status TakeExpansion(const link::v1::Result& result, const VolumeId& id, const Size& size,
+absl::Status TakeExpansion(const csi::v1::ControllerExpandVolumeRequest& request,
+                           const Asked& asked,
+                           const csi::v1::ControllerExpandVolumeResponse& answered,
                            csi::v1::ControllerExpandVolumeResponse& response) {
-  if (!result.has_expand_volume()) return Refuse(id.node, "it says nothing of the expansion");
-  const Bytes bytes = result.expand_volume().capacity_bytes();
-  RETURN_IF_ERROR(CheckSize(bytes, id, size));
-  response.set_capacity_bytes(bytes);
-  response.set_node_expansion_required(result.expand_volume().node_expansion_required());
+  ASSIGN_OR_RETURN(const rpc::CapacityRange range,
+                   rpc::ParseCapacityRange(request.capacity_range()));
+  RETURN_IF_ERROR(CheckSize(answered.capacity_bytes(), asked.id,
+                            {.least = range.required, .most = range.limit}));
+  response.set_capacity_bytes(answered.capacity_bytes());
+  response.set_node_expansion_required(answered.node_expansion_required());
   return absl::OkStatus();
 }
 
-absl::Status TakeDescription(const link::v1::Result& result, const VolumeId& id,
-                             const std::string& driver_name,
+absl::Status TakeDescription(const csi::v1::ControllerGetVolumeRequest&, const Asked& asked,
+                             const csi::v1::ControllerGetVolumeResponse& answered,
                              csi::v1::ControllerGetVolumeResponse& response) {
-  const auto& answered = result.get_volume();
   ASSIGN_OR_RETURN(*response.mutable_volume(),
-                   TakeVolume(answered.volume(), id, Size{}, driver_name));
+                   TakeVolume(answered.volume(), asked.id, Size{}, asked.driver_name));
   // A status is required, the condition in it too where VOLUME_CONDITION is advertised.
   *response.mutable_status()->mutable_volume_condition() =
       TakeCondition(answered.status().volume_condition());
   return absl::OkStatus();
 }
 
-absl::Status TakeConfirmation(const link::v1::Result& result, const VolumeId& id,
-                              const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+absl::Status TakeConfirmation(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                              const Asked& asked,
+                              const csi::v1::ValidateVolumeCapabilitiesResponse& answered,
                               csi::v1::ValidateVolumeCapabilitiesResponse& response) {
-  if (!result.has_validate_volume_capabilities()) {
-    return Refuse(id.node, "it neither confirms nor objects");
+  if (!answered.has_confirmed() && answered.message().empty()) {
+    return Refuse(asked.id.node, "it neither confirms nor objects");
   }
-  const auto& answered = result.validate_volume_capabilities();
   response.set_message(Short(answered.message()));
   if (!answered.has_confirmed()) return absl::OkStatus();
-  csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed asked;
-  *asked.mutable_volume_context() = request.volume_context();
-  *asked.mutable_volume_capabilities() = request.volume_capabilities();
-  *asked.mutable_parameters() = request.parameters();
+  csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed wanted;
+  *wanted.mutable_volume_context() = request.volume_context();
+  *wanted.mutable_volume_capabilities() = request.volume_capabilities();
+  *wanted.mutable_parameters() = request.parameters();
   csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed told = answered.confirmed();
   *told.mutable_volume_context() = request.volume_context();
   *told.mutable_parameters() = request.parameters();
-  if (!MessageDifferencer::Equals(asked, told)) {
-    return Refuse(id.node, "it confirms other capabilities than those that were asked for");
+  if (!MessageDifferencer::Equals(wanted, told)) {
+    return Refuse(asked.id.node, "it confirms other capabilities than those that were asked for");
   }
-  *response.mutable_confirmed() = std::move(asked);
+  *response.mutable_confirmed() = std::move(wanted);
   return absl::OkStatus();
 }
 

@@ -13,12 +13,19 @@
 
 namespace holdfast::controller {
 
-// OK, or the node's error with a code that calls of this kind have (INTERNAL for any other), and a
-// message that is cleaned, cut, and says which node speaks.
-[[nodiscard]] absl::Status StatusOf(const std::string& node, link::v1::Command::RequestCase kind,
+// The error codes that calls of a kind have, besides those that all have.
+enum class Codes { kOfCreation, kOfVolume, kOfList };
+
+// OK, or the node's error with a code that such a call has (INTERNAL for any other), and a message
+// that is cleaned, cut, and says which node speaks.
+[[nodiscard]] absl::Status StatusOf(const std::string& node, Codes codes,
                                     const link::v1::Result& result);
 
 // All below: UNAVAILABLE, and a line in the log, for an answer that is not one to what was asked.
+
+// What the node answered, parsed within the link's limits.
+[[nodiscard]] absl::Status ParseAnswer(const std::string& node, const std::string& bytes,
+                                       google::protobuf::Message& answered);
 
 struct Size {
   Bytes least = 1;
@@ -30,18 +37,27 @@ struct Size {
                                                          const VolumeId& id, const Size& size,
                                                          const std::string& driver_name);
 
-[[nodiscard]] absl::Status TakeExpansion(const link::v1::Result& result, const VolumeId& id,
-                                         const Size& size,
+// Of which volume something was asked.
+struct Asked {
+  const VolumeId& id;
+  const std::string& driver_name;
+};
+
+// Nothing smaller or larger than the request says.
+[[nodiscard]] absl::Status TakeExpansion(const csi::v1::ControllerExpandVolumeRequest& request,
+                                         const Asked& asked,
+                                         const csi::v1::ControllerExpandVolumeResponse& answered,
                                          csi::v1::ControllerExpandVolumeResponse& response);
 
-[[nodiscard]] absl::Status TakeDescription(const link::v1::Result& result, const VolumeId& id,
-                                           const std::string& driver_name,
+[[nodiscard]] absl::Status TakeDescription(const csi::v1::ControllerGetVolumeRequest& request,
+                                           const Asked& asked,
+                                           const csi::v1::ControllerGetVolumeResponse& answered,
                                            csi::v1::ControllerGetVolumeResponse& response);
 
 // What is confirmed is exactly what was asked, or nothing.
 [[nodiscard]] absl::Status TakeConfirmation(
-    const link::v1::Result& result, const VolumeId& id,
-    const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+    const csi::v1::ValidateVolumeCapabilitiesRequest& request, const Asked& asked,
+    const csi::v1::ValidateVolumeCapabilitiesResponse& answered,
     csi::v1::ValidateVolumeCapabilitiesResponse& response);
 
 // The condition, with its text cleaned and cut.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands to nodes over the link, as calls that fail as a CSI call does.
+// CSI requests to nodes over the link, as calls that fail as a CSI call does.
 #pragma once
 
 #include <string>
@@ -15,16 +15,18 @@ class NodeCalls final {
   // `hub` outlives it.
   explicit NodeCalls(link::Hub& hub) : hub_(hub) {}
 
-  // The result of a command to the node, if its status is OK. Of its errors only codes that such a
-  // call has are passed on, INTERNAL for others; the message says which node speaks.
-  [[nodiscard]] absl::StatusOr<link::v1::Result> Ask(const std::string& node,
-                                                     link::v1::Command command,
-                                                     link::Deadline deadline);
+  // Sends a request that the table of RPCs (rpc_table.h) has, without its secrets: nodes need none.
+  // The bytes of the response, if the node's status is OK; ParseAnswer makes a message of them. Of
+  // its errors only codes that such a call has are passed on, INTERNAL for others; the message says
+  // which node speaks.
+  [[nodiscard]] absl::StatusOr<std::string> Ask(const std::string& node,
+                                                const google::protobuf::Message& request,
+                                                link::Deadline deadline);
 
   // The same, to the node that owns the volume. NOT_FOUND if no such id was ever made.
-  [[nodiscard]] absl::StatusOr<link::v1::Result> CallOwner(const std::string& volume_id,
-                                                           link::v1::Command command,
-                                                           link::Deadline deadline);
+  [[nodiscard]] absl::StatusOr<std::string> CallOwner(const std::string& volume_id,
+                                                      const google::protobuf::Message& request,
+                                                      link::Deadline deadline);
 
  private:
   link::Hub& hub_;

@@ -56,7 +56,7 @@ absl::StatusOr<VolumeId> IdForName(const link::NodeView& node, const link::v1::P
   return VolumeId{.pool = pool.name(), .node = node.name, .uuid = std::move(uuid)};
 }
 
-const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning) {
+const csi::v1::GetCapacityResponse& RoomOf(const link::v1::Pool& pool, Provisioning provisioning) {
   return provisioning == Provisioning::kThick ? pool.thick() : pool.thin();
 }
 
@@ -88,7 +88,8 @@ Candidates Place(const csi::v1::TopologyRequirement& requirement,
   std::map<std::string, Bytes> room_of;  // connected nodes; -1: no such pool
   for (const link::NodeView& node : nodes) {
     const link::v1::Pool* const pool = FindPool(node, wanted.pool);
-    room_of[node.name] = pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume();
+    room_of[node.name] =
+        pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume_size().value();
   }
   std::vector<std::string> allowed = AllowedNodes(requirement, driver_name);
   if (IsFreeChoice(requirement)) {

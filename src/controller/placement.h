@@ -21,7 +21,8 @@ namespace holdfast::controller {
 [[nodiscard]] absl::StatusOr<VolumeId> IdForName(const link::NodeView& node,
                                                  const link::v1::Pool& pool,
                                                  const std::string& name);
-[[nodiscard]] const link::v1::Room& RoomOf(const link::v1::Pool& pool, Provisioning provisioning);
+[[nodiscard]] const csi::v1::GetCapacityResponse& RoomOf(const link::v1::Pool& pool,
+                                                         Provisioning provisioning);
 
 // The node that a topology names; empty if it names none of this driver's.
 [[nodiscard]] std::string NodeOf(const csi::v1::Topology& topology, const std::string& driver_name);

@@ -2,24 +2,67 @@
 #include "controller/router.h"
 
 #include <algorithm>
+#include <memory>
 
-#include "controller/capabilities.h"
 #include "controller/capacity.h"
 #include "controller/create_request.h"
-#include "controller/node_answers.h"
 #include "controller/placement.h"
-#include "rpc/fields.h"
+#include "controller/rpc_table.h"
 
 namespace holdfast::controller {
 namespace {
 
 constexpr std::chrono::seconds kPatience{60};  // for callers that set no deadline
 
+link::Deadline DeadlineOf(const grpc::ServerContext* context) {
+  link::Deadline::duration left = kPatience;
+  if (context != nullptr) {
+    left = std::min<link::Deadline::duration>(
+        context->deadline() - std::chrono::system_clock::now(), left);
+  }
+  return std::chrono::steady_clock::now() + left;
+}
+
 }  // namespace
 
-link::Deadline Router::DeadlineOf(const grpc::ServerContext& context) {
-  const auto left = context.deadline() - std::chrono::system_clock::now();
-  return std::chrono::steady_clock::now() + std::min<link::Deadline::duration>(left, kPatience);
+// Each call about a volume of the own pools is answered by the own service, in its own frame.
+grpc::Status Router::Serve(grpc::ServerContext* context, const Message& request, Message& response,
+                           const Body& body, const std::string& pool) {
+  const Rpc& rpc = RpcOf(request);
+  const std::string subject = SubjectOf(request);
+  if (rpc.answered_by == AnsweredBy::kOwner && IsOwn(subject)) {
+    return rpc.run(env_.own, context, request, response);
+  }
+  return env_.calls.Run(context, {rpc.method, subject, rpc.level, pool}, [&]() -> absl::Status {
+    if (rpc.check) RETURN_IF_ERROR(rpc.check(request));
+    if (rpc.lock == Lock::kNone) return body(DeadlineOf(context));
+    const std::string key = rpc.lock == Lock::kName ? NameKey(subject) : subject;
+    ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(key, std::string(rpc.method)));
+    return body(DeadlineOf(context));
+  });
+}
+
+grpc::Status Router::Forward(grpc::ServerContext* context, const Message& request,
+                             Message& response) {
+  return Serve(context, request, response,
+               [&](link::Deadline deadline) { return CallOwner(request, deadline, response); });
+}
+
+absl::Status Router::CallOwner(const Message& request, link::Deadline deadline, Message& response) {
+  const Rpc& rpc = RpcOf(request);
+  const std::string volume_id = SubjectOf(request);
+  ASSIGN_OR_RETURN(const std::string bytes, nodes_.CallOwner(volume_id, request, deadline));
+  const VolumeId id = *VolumeId::Parse(volume_id);
+  const std::unique_ptr<Message> answered(response.New());
+  RETURN_IF_ERROR(ParseAnswer(id.node, bytes, *answered));
+  if (!rpc.take) return absl::OkStatus();
+  return rpc.take(request, {id, env_.driver_name}, *answered, response);
+}
+
+absl::Status Router::AskNode(const std::string& node, const Message& request,
+                             link::Deadline deadline, Message& answered) {
+  ASSIGN_OR_RETURN(const std::string bytes, nodes_.Ask(node, request, deadline));
+  return ParseAnswer(node, bytes, answered);
 }
 
 bool Router::IsOwn(const std::string& volume_id) const {
@@ -44,76 +87,25 @@ std::string Router::KeyOf(const csi::v1::CreateVolumeRequest& request) const {
   return rpc::PoolKey(pool == request.parameters().end() ? "" : pool->second, node);
 }
 
-absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline) {
-  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(request.volume_id(), "DeleteVolume"));
-  link::v1::Command command;
-  command.mutable_delete_volume()->set_volume_id(request.volume_id());
-  const auto result = nodes_.CallOwner(request.volume_id(), std::move(command), deadline);
-  if (absl::IsNotFound(result.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(result.status());
+absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline,
+                            csi::v1::DeleteVolumeResponse& response) {
+  const absl::Status deleted = CallOwner(request, deadline, response);
+  if (absl::IsNotFound(deleted)) return absl::OkStatus();
+  RETURN_IF_ERROR(deleted);
   env_.hub.names().Deleted(*VolumeId::Parse(request.volume_id()));
   return absl::OkStatus();
 }
 
 absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
                             csi::v1::CreateVolumeResponse& response) {
+  // A class whose pool was changed does not make a second volume of a name either.
+  if (NamesOwnPool(request.parameters())) {
+    RETURN_IF_ERROR(creation_.LeaveNodes(request.name()));
+    return env_.own.Create(request, response);
+  }
   ASSIGN_OR_RETURN(const PlacementRequest wanted, VolumeCreation::ParsePlacementRequest(request));
-  ASSIGN_OR_RETURN(const auto lock,
-                   env_.volume_locks.TryLock(NameKey(request.name()), "CreateVolume"));
   RETURN_IF_ERROR(env_.own.RequireUnused(request.name(), /*but=*/""));
   return creation_.Create(request, wanted, deadline, response);
-}
-
-// A class whose pool was changed does not make a second volume of a name either.
-absl::Status Router::CreateOwn(const csi::v1::CreateVolumeRequest& request,
-                               csi::v1::CreateVolumeResponse& response) {
-  RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
-  ASSIGN_OR_RETURN(const auto lock,
-                   env_.volume_locks.TryLock(NameKey(request.name()), "CreateVolume"));
-  RETURN_IF_ERROR(creation_.LeaveNodes(request.name()));
-  return env_.own.Create(request, response);
-}
-
-absl::Status Router::Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
-                              link::Deadline deadline,
-                              csi::v1::ValidateVolumeCapabilitiesResponse& response) {
-  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  if (request.volume_capabilities().empty()) {
-    return InvalidArgument("volume_capabilities is missing");
-  }
-  link::v1::Command command;
-  *command.mutable_validate_volume_capabilities() = request;
-  command.mutable_validate_volume_capabilities()->clear_secrets();
-  ASSIGN_OR_RETURN(const link::v1::Result result,
-                   nodes_.CallOwner(request.volume_id(), std::move(command), deadline));
-  return TakeConfirmation(result, *VolumeId::Parse(request.volume_id()), request, response);
-}
-
-absl::Status Router::Expand(const csi::v1::ControllerExpandVolumeRequest& request,
-                            link::Deadline deadline,
-                            csi::v1::ControllerExpandVolumeResponse& response) {
-  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
-  ASSIGN_OR_RETURN(const rpc::CapacityRange range,
-                   rpc::ParseCapacityRange(request.capacity_range()));
-  link::v1::Command command;
-  *command.mutable_expand_volume() = request;
-  command.mutable_expand_volume()->clear_secrets();
-  ASSIGN_OR_RETURN(const link::v1::Result result,
-                   nodes_.CallOwner(request.volume_id(), std::move(command), deadline));
-  return TakeExpansion(result, *VolumeId::Parse(request.volume_id()),
-                       {.least = range.required, .most = range.limit}, response);
-}
-
-absl::Status Router::Get(const csi::v1::ControllerGetVolumeRequest& request,
-                         link::Deadline deadline, csi::v1::ControllerGetVolumeResponse& response) {
-  RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  link::v1::Command command;
-  *command.mutable_get_volume() = request;
-  ASSIGN_OR_RETURN(const link::v1::Result result,
-                   nodes_.CallOwner(request.volume_id(), std::move(command), deadline));
-  return TakeDescription(result, *VolumeId::Parse(request.volume_id()), env_.driver_name, response);
 }
 
 absl::Status Router::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
@@ -133,70 +125,49 @@ absl::Status Router::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
 grpc::Status Router::CreateVolume(grpc::ServerContext* context,
                                   const csi::v1::CreateVolumeRequest* request,
                                   csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run(context,
-                        {"CreateVolume", request->name(), LogLevel::kInfo, KeyOf(*request)}, [&] {
-                          return NamesOwnPool(request->parameters())
-                                     ? CreateOwn(*request, *response)
-                                     : Create(*request, DeadlineOf(*context), *response);
-                        });
+  return Serve(
+      context, *request, *response,
+      [&](link::Deadline deadline) { return Create(*request, deadline, *response); },
+      KeyOf(*request));
 }
 
 grpc::Status Router::DeleteVolume(grpc::ServerContext* context,
                                   const csi::v1::DeleteVolumeRequest* request,
                                   csi::v1::DeleteVolumeResponse* response) {
-  if (IsOwn(request->volume_id())) return env_.own.DeleteVolume(context, request, response);
-  return env_.calls.Run(context, {"DeleteVolume", request->volume_id()},
-                        [&] { return Delete(*request, DeadlineOf(*context)); });
+  return Serve(context, *request, *response,
+               [&](link::Deadline deadline) { return Delete(*request, deadline, *response); });
 }
 
 grpc::Status Router::ValidateVolumeCapabilities(
     grpc::ServerContext* context, const csi::v1::ValidateVolumeCapabilitiesRequest* request,
     csi::v1::ValidateVolumeCapabilitiesResponse* response) {
-  if (IsOwn(request->volume_id()))
-    return env_.own.ValidateVolumeCapabilities(context, request, response);
-  return env_.calls.Run(context, {"ValidateVolumeCapabilities", request->volume_id()},
-                        [&] { return Validate(*request, DeadlineOf(*context), *response); });
-}
-
-grpc::Status Router::ListVolumes(grpc::ServerContext* context,
-                                 const csi::v1::ListVolumesRequest* request,
-                                 csi::v1::ListVolumesResponse* response) {
-  return env_.calls.Run(context, {"ListVolumes", "", LogLevel::kDebug},
-                        [&] { return List(*request, DeadlineOf(*context), *response); });
+  return Forward(context, *request, *response);
 }
 
 grpc::Status Router::GetCapacity(grpc::ServerContext* context,
                                  const csi::v1::GetCapacityRequest* request,
                                  csi::v1::GetCapacityResponse* response) {
   if (NamesOwnPool(request->parameters())) return env_.own.GetCapacity(context, request, response);
-  return env_.calls.Run(context, {"GetCapacity", "", LogLevel::kDebug},
-                        [&] { return AnswerCapacity(*request, *response); });
+  return Serve(context, *request, *response,
+               [&](link::Deadline) { return AnswerCapacity(*request, *response); });
 }
 
 grpc::Status Router::ControllerGetCapabilities(
-    grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
+    grpc::ServerContext* context, const csi::v1::ControllerGetCapabilitiesRequest* request,
     csi::v1::ControllerGetCapabilitiesResponse* response) {
-  return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
-    AddCapabilities(*response, env_.attach);
-    return absl::OkStatus();
-  });
+  return env_.own.ControllerGetCapabilities(context, request, response);
 }
 
 grpc::Status Router::ControllerExpandVolume(grpc::ServerContext* context,
                                             const csi::v1::ControllerExpandVolumeRequest* request,
                                             csi::v1::ControllerExpandVolumeResponse* response) {
-  if (IsOwn(request->volume_id()))
-    return env_.own.ControllerExpandVolume(context, request, response);
-  return env_.calls.Run(context, {"ControllerExpandVolume", request->volume_id()},
-                        [&] { return Expand(*request, DeadlineOf(*context), *response); });
+  return Forward(context, *request, *response);
 }
 
 grpc::Status Router::ControllerGetVolume(grpc::ServerContext* context,
                                          const csi::v1::ControllerGetVolumeRequest* request,
                                          csi::v1::ControllerGetVolumeResponse* response) {
-  if (IsOwn(request->volume_id())) return env_.own.ControllerGetVolume(context, request, response);
-  return env_.calls.Run(context, {"ControllerGetVolume", request->volume_id(), LogLevel::kDebug},
-                        [&] { return Get(*request, DeadlineOf(*context), *response); });
+  return Forward(context, *request, *response);
 }
 
 }  // namespace holdfast::controller

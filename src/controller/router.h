@@ -3,6 +3,7 @@
 // or to the controller's own service where no node does.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "controller/node_calls.h"
@@ -18,8 +19,9 @@ namespace holdfast::controller {
 // Thread-safe. Answers as controller::Service does on the node, and adds where a volume is made
 // (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and
 // never OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
-// GetCapacity is answered from what the nodes have said; the rest is asked of them. What they
-// answer is checked (node_answers.h): a node speaks for its own volumes alone.
+// GetCapacity is answered from what the nodes have said; the rest is asked of them, as the table of
+// RPCs says (rpc_table.h). What they answer is checked (node_answers.h): a node speaks for its own
+// volumes alone.
 //
 // Volumes of the controller's own pools, which every node reaches, never leave it: a class names
 // such a pool, and their ids name no node. They are published to any node that is connected, or was
@@ -70,27 +72,33 @@ class Router final : public csi::v1::Controller::Service {
       csi::v1::ControllerUnpublishVolumeResponse* response) override;
 
  private:
+  using Message = google::protobuf::Message;
+  // What a call does beside its row of the table; it may take until then.
+  using Body = std::function<absl::Status(link::Deadline)>;
+
+  // The call as its row says (rpc_table.h): from which pools, in which frame, under which lock.
+  // `pool` as CallRunner::Call.
+  grpc::Status Serve(grpc::ServerContext* context, const Message& request, Message& response,
+                     const Body& body, const std::string& pool = "");
+  // Serve, where all that is to be done is to ask the owner.
+  grpc::Status Forward(grpc::ServerContext* context, const Message& request, Message& response);
+  // The node that owns the volume answers, and its row says what of that is believed.
+  absl::Status CallOwner(const Message& request, link::Deadline deadline, Message& response);
+  absl::Status AskNode(const std::string& node, const Message& request, link::Deadline deadline,
+                       Message& answered);
+
   absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
                       csi::v1::CreateVolumeResponse& response);
-  absl::Status CreateOwn(const csi::v1::CreateVolumeRequest& request,
-                         csi::v1::CreateVolumeResponse& response);
-  absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
-                        link::Deadline deadline,
-                        csi::v1::ValidateVolumeCapabilitiesResponse& response);
-  absl::Status Expand(const csi::v1::ControllerExpandVolumeRequest& request,
-                      link::Deadline deadline, csi::v1::ControllerExpandVolumeResponse& response);
-  absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request, link::Deadline deadline,
-                   csi::v1::ControllerGetVolumeResponse& response);
+  absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline,
+                      csi::v1::DeleteVolumeResponse& response);
   absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request,
                        link::Deadline deadline);
-  static link::Deadline DeadlineOf(const grpc::ServerContext& context);
   absl::Status RequireNode(const std::string& node, link::Deadline deadline);
   [[nodiscard]] bool IsOwn(const std::string& volume_id) const;
   [[nodiscard]] bool NamesOwnPool(
       const google::protobuf::Map<std::string, std::string>& parameters) const;
   // PoolKey of where the volume will be made; empty if that is open.
   std::string KeyOf(const csi::v1::CreateVolumeRequest& request) const;
-  absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline);
   absl::Status List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                     csi::v1::ListVolumesResponse& response);
   bool AddNode(const std::vector<VolumeId>& ids, const std::string& after, bool ask,

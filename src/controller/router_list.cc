@@ -45,9 +45,9 @@ absl::StatusOr<Token> ParseToken(const std::string& text) {
 }
 
 // By id. What the node says of other volumes is of no interest.
-Answers Index(link::v1::Result& result) {
+Answers Index(csi::v1::ListVolumesResponse& answered) {
   Answers answers;
-  for (auto& entry : *result.mutable_list_volumes()->mutable_entries()) {
+  for (auto& entry : *answered.mutable_entries()) {
     const std::string id = entry.volume().volume_id();
     answers.emplace(id, std::move(entry));
   }
@@ -60,17 +60,15 @@ Answers Index(link::v1::Result& result) {
 // of an answer without a next page is there no more. False if it does not answer.
 bool Router::AddNode(const std::vector<VolumeId>& ids, const std::string& after, bool ask,
                      link::Deadline deadline, csi::v1::ListVolumesResponse& response) {
-  link::v1::Command command;
-  command.mutable_list_volumes()->set_starting_token(after);
-  command.mutable_list_volumes()->set_max_entries(static_cast<std::int32_t>(ids.size()));
+  csi::v1::ListVolumesRequest request;
+  request.set_starting_token(after);
+  request.set_max_entries(static_cast<std::int32_t>(ids.size()));
   const std::string& node = ids.front().node;
-  absl::StatusOr<link::v1::Result> result = Unavailable("node '{}' is not connected", node);
-  if (ask && !env_.hub.Nodes({node}).empty()) {
-    result = nodes_.Ask(node, std::move(command), ShareOf(deadline));
-  }
-  const bool answered = result.ok() && result->has_list_volumes();
-  const Answers answers = answered ? Index(*result) : Answers();
-  const bool whole = answered && result->list_volumes().next_token().empty();
+  csi::v1::ListVolumesResponse answered;
+  const bool speaks = ask && !env_.hub.Nodes({node}).empty() &&
+                      AskNode(node, request, ShareOf(deadline), answered).ok();
+  const bool whole = speaks && answered.next_token().empty();
+  const Answers answers = speaks ? Index(answered) : Answers();
   for (const VolumeId& id : ids) {
     const auto found = answers.find(id.ToString());
     if (found == answers.end() && whole) continue;
@@ -87,7 +85,7 @@ bool Router::AddNode(const std::vector<VolumeId>& ids, const std::string& after,
         std::max<Bytes>(found->second.volume().capacity_bytes(), 0));
     condition = TakeCondition(found->second.status().volume_condition());
   }
-  return answered;
+  return speaks;
 }
 
 // A token is "<node>|<id of the last volume>": node after node. The controller's own volumes come
@@ -133,6 +131,13 @@ absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Dead
     }
   }
   return absl::OkStatus();
+}
+
+grpc::Status Router::ListVolumes(grpc::ServerContext* context,
+                                 const csi::v1::ListVolumesRequest* request,
+                                 csi::v1::ListVolumesResponse* response) {
+  return Serve(context, *request, *response,
+               [&](link::Deadline deadline) { return List(*request, deadline, *response); });
 }
 
 }  // namespace holdfast::controller

@@ -24,9 +24,10 @@ absl::Status Router::Publish(const csi::v1::ControllerPublishVolumeRequest& requ
     return env_.own.Publish(request);
   }
   RETURN_IF_ERROR(ParsePublishRequest(request, /*on_one_node=*/true).status());
-  link::v1::Command command;
-  command.mutable_get_volume()->set_volume_id(request.volume_id());
-  RETURN_IF_ERROR(nodes_.CallOwner(request.volume_id(), std::move(command), deadline).status());
+  csi::v1::ControllerGetVolumeRequest question;
+  question.set_volume_id(request.volume_id());
+  csi::v1::ControllerGetVolumeResponse found;
+  RETURN_IF_ERROR(CallOwner(question, deadline, found));
   const std::string owner = VolumeId::Parse(request.volume_id())->node;
   if (request.node_id() == owner) return absl::OkStatus();
   RETURN_IF_ERROR(RequireNode(request.node_id(), deadline));
@@ -38,8 +39,8 @@ grpc::Status Router::ControllerPublishVolume(grpc::ServerContext* context,
                                              const csi::v1::ControllerPublishVolumeRequest* request,
                                              csi::v1::ControllerPublishVolumeResponse* response) {
   if (!env_.attach) return env_.own.ControllerPublishVolume(context, request, response);
-  return env_.calls.Run(context, {"ControllerPublishVolume", request->volume_id()},
-                        [&] { return Publish(*request, DeadlineOf(*context)); });
+  return Serve(context, *request, *response,
+               [&](link::Deadline deadline) { return Publish(*request, deadline); });
 }
 
 // What a node has is always published to it, so nothing is to be taken back.
@@ -49,14 +50,13 @@ grpc::Status Router::ControllerUnpublishVolume(
   if (!env_.attach || IsOwn(request->volume_id())) {
     return env_.own.ControllerUnpublishVolume(context, request, response);
   }
-  return env_.calls.Run(
-      context, {"ControllerUnpublishVolume", request->volume_id()}, [&]() -> absl::Status {
-        RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
-        const auto id = VolumeId::Parse(request->volume_id());
-        if (!id || !id->node.empty()) return absl::OkStatus();
-        return Unavailable("volume '{}' belongs to pool '{}', which is not configured here",
-                           request->volume_id(), id->pool);
-      });
+  return Serve(context, *request, *response, [&](link::Deadline) -> absl::Status {
+    RETURN_IF_ERROR(rpc::RequireId(request->volume_id(), "volume_id"));
+    const auto id = VolumeId::Parse(request->volume_id());
+    if (!id || !id->node.empty()) return absl::OkStatus();
+    return Unavailable("volume '{}' belongs to pool '{}', which is not configured here",
+                       request->volume_id(), id->pool);
+  });
 }
 
 }  // namespace holdfast::controller

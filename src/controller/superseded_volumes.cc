@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controller/create_request.h"
+#include "controller/node_answers.h"
 #include "controller/placement.h"
 #include "core/log.h"
 
@@ -45,10 +46,14 @@ absl::Status SupersededVolumes::Delete(const link::VolumeNames::Superseded& volu
     return Unavailable("node '{}' has no pool '{}' now", volume.node, volume.pool);
   }
   ASSIGN_OR_RETURN(const VolumeId id, IdForName(nodes.front(), *pool, volume.name));
-  link::v1::Command command;
-  command.mutable_delete_volume()->set_volume_id(id.ToString());
-  const auto result = nodes_.Ask(volume.node, std::move(command), deadline);
-  if (!result.ok() && !absl::IsNotFound(result.status())) return result.status();
+  csi::v1::DeleteVolumeRequest request;
+  request.set_volume_id(id.ToString());
+  const auto answer = nodes_.Ask(volume.node, request, deadline);
+  if (!absl::IsNotFound(answer.status())) {
+    RETURN_IF_ERROR(answer.status());
+    csi::v1::DeleteVolumeResponse deleted;
+    RETURN_IF_ERROR(ParseAnswer(volume.node, *answer, deleted));
+  }
   hub_.names().Deleted(id);
   return absl::OkStatus();
 }

@@ -240,35 +240,36 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
     hub_.names().SupersededIsGone(*old);
   }
   hub_.names().CreationStarts(name, node, task.wanted.pool);
-  const auto result = nodes_.Ask(node, CommandFor(node, task), task.deadline);
-  if (!result.ok()) {
-    if (IsUncertain(result.status())) return {Outcome::kUncertain, result.status()};
-    if (!absl::IsAlreadyExists(result.status())) hub_.names().CreationRefused(name, node);
-    return {Outcome::kRefused, result.status()};
+  const auto answer = nodes_.Ask(node, RequestTo(node, task), task.deadline);
+  if (!answer.ok()) {
+    if (IsUncertain(answer.status())) return {Outcome::kUncertain, answer.status()};
+    if (!absl::IsAlreadyExists(answer.status())) hub_.names().CreationRefused(name, node);
+    return {Outcome::kRefused, answer.status()};
   }
-  const absl::Status taken = TakeAnswer(views.front(), task, *result);
+  const absl::Status taken = TakeAnswer(views.front(), task, *answer);
   return {taken.ok() ? Outcome::kMade : Outcome::kRejected, taken};
 }
 
-link::v1::Command VolumeCreation::CommandFor(const std::string& node, const Task& task) const {
-  link::v1::Command command;
-  *command.mutable_create_volume() = task.request;
-  command.mutable_create_volume()->clear_secrets();
+csi::v1::CreateVolumeRequest VolumeCreation::RequestTo(const std::string& node,
+                                                       const Task& task) const {
+  csi::v1::CreateVolumeRequest request = task.request;
   const auto& requisite = task.request.accessibility_requirements().requisite();
   const csi::v1::Topology here = rpc::NodeTopology(driver_name_, node);
   // They may name thousands; a node that is one of them needs to know no more.
   if (std::ranges::any_of(requisite,
                           [&](const auto& one) { return rpc::IsAccessibleFrom(one, here); })) {
-    auto& place = *command.mutable_create_volume()->mutable_accessibility_requirements();
+    auto& place = *request.mutable_accessibility_requirements();
     place.Clear();
     *place.add_requisite() = here;
   }
-  return command;
+  return request;
 }
 
 // A node that has no such pool cannot have made anything in it, whatever it answers.
 absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& task,
-                                        const link::v1::Result& result) {
+                                        const std::string& answer) {
+  csi::v1::CreateVolumeResponse answered;
+  RETURN_IF_ERROR(ParseAnswer(node.name, answer, answered));
   const link::v1::Pool* const pool = PoolNamed(node, task.wanted.pool);
   if (pool == nullptr) {
     return Refuse(node.name, fmt::format("it has no pool '{}'", task.wanted.pool));
@@ -276,8 +277,8 @@ absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& 
   ASSIGN_OR_RETURN(const VolumeId id, IdForName(node, *pool, task.wanted.name));
   ASSIGN_OR_RETURN(
       *task.response.mutable_volume(),
-      TakeVolume(result.create_volume().volume(), id,
-                 {.least = task.wanted.bytes, .most = task.wanted.limit}, driver_name_));
+      TakeVolume(answered.volume(), id, {.least = task.wanted.bytes, .most = task.wanted.limit},
+                 driver_name_));
   hub_.names().Created(id, task.wanted.name);
   return absl::OkStatus();
 }

@@ -77,9 +77,8 @@ class VolumeCreation final {
   bool AskCandidates(const Task& task, const Candidates& candidates, absl::Status& made);
   bool MayLeave(const Task& task, const link::VolumeNames::Place& place, const Attempt& attempt);
   Attempt CreateOn(const std::string& node, const Task& task);
-  link::v1::Command CommandFor(const std::string& node, const Task& task) const;
-  absl::Status TakeAnswer(const link::NodeView& node, const Task& task,
-                          const link::v1::Result& result);
+  csi::v1::CreateVolumeRequest RequestTo(const std::string& node, const Task& task) const;
+  absl::Status TakeAnswer(const link::NodeView& node, const Task& task, const std::string& answer);
   void GiveUp(const std::string& name, const std::string& node, const std::string& pool);
 
   const std::string driver_name_;

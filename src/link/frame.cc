@@ -25,9 +25,14 @@ absl::Status TooLarge(std::string_view what) {
 
 absl::Status NoMessage() { return InvalidArgument("a message cannot be parsed"); }
 
-// Walks the wire without making anything of it. `left` is how many fields may still come; no
-// message of the link contains one of its own type, so the depth is bounded.
-absl::Status CountFields(CodedInputStream& in, const Descriptor& type, std::size_t& left) {
+// Deeper than any message of the link and of CSI.
+constexpr int kMaxDepth = 16;
+
+// Walks the wire without making anything of it. `left` is how many fields may still come, `depth`
+// how many messages within each other.
+absl::Status CountFields(CodedInputStream& in, const Descriptor& type, std::size_t& left,
+                         int depth) {
+  if (depth == 0) return TooLarge("its parts are too deep within each other");
   while (const std::uint32_t tag = in.ReadTag()) {
     if (left-- == 0) return TooLarge("it has too many fields");
     const auto wire_type = WireFormatLite::GetTagWireType(tag);
@@ -46,36 +51,50 @@ absl::Status CountFields(CodedInputStream& in, const Descriptor& type, std::size
       continue;
     }
     const auto outer_limit = in.PushLimit(static_cast<int>(size));
-    RETURN_IF_ERROR(CountFields(in, *inner, left));
+    RETURN_IF_ERROR(CountFields(in, *inner, left, depth - 1));
     if (in.BytesUntilLimit() != 0) return NoMessage();
     in.PopLimit(outer_limit);
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckFieldCount(grpc::ByteBuffer& bytes) {
-  grpc::ProtoBufferReader reader(&bytes);
-  CodedInputStream in(&reader);
-  std::size_t left = MaxFields(bytes.Length());
-  return CountFields(in, *v1::FromNode::descriptor(), left);
+absl::Status CheckFieldCount(CodedInputStream& in, const Descriptor& type, std::size_t bytes) {
+  std::size_t left = MaxFields(bytes);
+  return CountFields(in, type, left, kMaxDepth);
+}
+
+// A large message may be ten times as large when it is parsed: one at a time.
+std::unique_lock<std::mutex> LockIfLarge(std::size_t bytes) {
+  static std::mutex large;
+  return bytes > kMaxUnprovedMessageBytes ? std::unique_lock(large)
+                                          : std::unique_lock<std::mutex>();
 }
 
 }  // namespace
 
 absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes, std::size_t max_bytes) {
-  // A large message may be ten times as large when it is parsed: one at a time.
-  static std::mutex large;
-  std::unique_lock lock(large, std::defer_lock);
   if (bytes.Length() > max_bytes) {
     return TooLarge(fmt::format("{} bytes, at most {} are taken", bytes.Length(), max_bytes));
   }
-  RETURN_IF_ERROR(CheckFieldCount(bytes));
-  if (bytes.Length() > kMaxUnprovedMessageBytes) lock.lock();
+  {
+    grpc::ProtoBufferReader reader(&bytes);
+    CodedInputStream in(&reader);
+    RETURN_IF_ERROR(CheckFieldCount(in, *v1::FromNode::descriptor(), bytes.Length()));
+  }
+  const auto lock = LockIfLarge(bytes.Length());
   v1::FromNode message;
   if (!grpc::GenericDeserialize<grpc::ProtoBufferReader, v1::FromNode>(&bytes, &message).ok()) {
     return NoMessage();
   }
   return message;
+}
+
+absl::Status ParseWithin(const std::string& bytes, google::protobuf::Message& message) {
+  CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                      static_cast<int>(bytes.size()));
+  RETURN_IF_ERROR(CheckFieldCount(in, *message.GetDescriptor(), bytes.size()));
+  const auto lock = LockIfLarge(bytes.size());
+  return message.ParseFromString(bytes) ? absl::OkStatus() : NoMessage();
 }
 
 grpc::ByteBuffer MakeFrame(const v1::ToNode& message) {

@@ -2,9 +2,11 @@
 // The link's messages as gRPC carries them: bytes, which are measured before they are parsed.
 #pragma once
 
+#include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
+#include <string>
 
 #include "core/status.h"
 #include "proto/link.pb.h"
@@ -15,6 +17,11 @@ namespace holdfast::link {
 // for that size; INVALID_ARGUMENT when the bytes are no message. Thread-safe.
 [[nodiscard]] absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes,
                                                       std::size_t max_bytes);
+
+// What came as bytes within a frame, whatever its type: with the same limit of fields and the same
+// errors. At most as many bytes as a frame may have. Thread-safe.
+[[nodiscard]] absl::Status ParseWithin(const std::string& bytes,
+                                       google::protobuf::Message& message);
 
 // The command or challenge to send.
 [[nodiscard]] grpc::ByteBuffer MakeFrame(const v1::ToNode& message);

@@ -216,8 +216,9 @@ void Hub::Stop() {
 
 absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   if (message.protocol() != kProtocol) {
-    return FailedPrecondition("protocol {} is not spoken here, {} is", message.protocol(),
-                              kProtocol);
+    return FailedPrecondition(
+        "protocol {} is not spoken here, {} is: upgrade the {}, whose software is older",
+        message.protocol(), kProtocol, message.protocol() < kProtocol ? "node" : "controller");
   }
   if (message.driver() != driver_name_) {
     return InvalidArgument("this is the controller of '{}', not of '{}'", driver_name_,

@@ -20,7 +20,7 @@
 namespace holdfast::link {
 
 // The version that both ends must speak (Register.protocol).
-constexpr std::uint32_t kProtocol = 1;
+constexpr std::uint32_t kProtocol = 2;
 
 // What a connected node has said of itself.
 struct NodeView {

@@ -48,21 +48,11 @@ milliseconds Jittered(milliseconds pause) {
       std::uniform_int_distribution<std::int64_t>(pause.count() / 2, pause.count())(random));
 }
 
-bool ChangesSpace(const v1::Command& command) {
-  switch (command.request_case()) {
-    case v1::Command::kCreateVolume:
-    case v1::Command::kDeleteVolume:
-    case v1::Command::kExpandVolume:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool DiffersBy(std::int64_t least, const v1::Room& a, const v1::Room& b) {
-  return std::abs(a.available() - b.available()) >= least ||
-         std::abs(a.maximum_volume() - b.maximum_volume()) >= least ||
-         a.minimum_volume() != b.minimum_volume();
+bool DiffersBy(std::int64_t least, const csi::v1::GetCapacityResponse& a,
+               const csi::v1::GetCapacityResponse& b) {
+  return std::abs(a.available_capacity() - b.available_capacity()) >= least ||
+         std::abs(a.maximum_volume_size().value() - b.maximum_volume_size().value()) >= least ||
+         a.minimum_volume_size().value() != b.minimum_volume_size().value();
 }
 
 // Whether anything but sizes differs, or one of these by `least` bytes.
@@ -329,7 +319,7 @@ void NodeLink::Answer(Wire& wire, const v1::Command& command) {
   v1::FromNode message;
   *message.mutable_result() = work_.carry_out(command);
   message.mutable_result()->set_id(command.id());
-  if (ChangesSpace(command)) {
+  if (work_.changes_space(command.method())) {
     // Ahead of the result: who hears of the volume sees the space that it left.
     v1::FromNode pools;
     *pools.mutable_pools() = work_.measure();

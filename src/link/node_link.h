@@ -25,6 +25,8 @@ struct NodeWork {
   std::function<void(const std::function<bool(const v1::Volumes&)>&)> name_volumes;
   std::function<v1::Pools()> measure;                       // the room in its pools now
   std::function<v1::Result(const v1::Command&)> carry_out;  // any number at once
+  // Whether such a command takes or gives back room, which is then measured.
+  std::function<bool(const std::string& method)> changes_space;
   // How many pools' volumes `name_volumes` can name now. When it becomes another number, the link
   // is renewed, which names them.
   std::function<std::size_t()> count_pools;

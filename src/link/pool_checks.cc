@@ -12,10 +12,14 @@ namespace {
 
 constexpr std::size_t kMaxFilesystem = 16;
 
-void Bound(v1::Room& room) {
-  room.set_available(std::clamp<Bytes>(room.available(), 0, kMaxRoom));
-  room.set_maximum_volume(std::clamp<Bytes>(room.maximum_volume(), 0, kMaxRoom));
-  room.set_minimum_volume(std::clamp<Bytes>(room.minimum_volume(), 0, kMaxRoom));
+Bytes Bounded(Bytes size) { return std::clamp<Bytes>(size, 0, kMaxRoom); }
+
+void Bound(csi::v1::GetCapacityResponse& room) {
+  room.set_available_capacity(Bounded(room.available_capacity()));
+  for (auto* const size :
+       {room.mutable_maximum_volume_size(), room.mutable_minimum_volume_size()}) {
+    size->set_value(Bounded(size->value()));
+  }
 }
 
 bool IsFilesystem(const std::string& text) {

@@ -252,6 +252,7 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Serve
               [&](const link::v1::Command& command) {
                 return controller::CarryOut(service, command);
               },
+          .changes_space = controller::ChangesSpace,
           .count_pools = [&] { return controller::CountListable(parts.pools); },
       });
 }

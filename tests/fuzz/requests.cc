@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "controller/link_commands.h"
+#include "controller/rpc_table.h"
 #include "controller/service.h"
 #include "core/log.h"
 #include "core/message_text.h"
@@ -101,10 +102,12 @@ class Driver final {
   void CarryOut(const std::string& bytes) {
     link::v1::Command command;
     if (!command.ParseFromString(bytes)) return;
-    const auto* const request = command.GetReflection()->GetOneofFieldDescriptor(
-        command, command.GetDescriptor()->FindOneofByName("request"));
-    if (request != nullptr) {
-      Substitute(*command.GetReflection()->MutableMessage(&command, request));
+    if (const controller::Rpc* const rpc = controller::FindRpc(command.method())) {
+      const std::unique_ptr<google::protobuf::Message> request(rpc->request->New());
+      if (request->ParseFromString(command.request())) {
+        Substitute(*request);
+        command.set_request(request->SerializeAsString());
+      }
     }
     const link::v1::Result result = controller::CarryOut(*controller_, command);
     Check(grpc::Status(static_cast<grpc::StatusCode>(result.code()), result.message()));

@@ -8,6 +8,7 @@ import socket
 
 import pytest
 from cluster import until
+from csi_client import refused
 from link_files import free_port
 from link_peer import ENDED_SECONDS, peer_as, pools_of, register
 from observed import metric
@@ -68,12 +69,30 @@ def test_a_name_that_is_none(victim, directory):
         assert peer.code_at_end() == "INVALID_ARGUMENT"
 
 
-def test_another_version_of_the_protocol(victim, directory):
+@pytest.mark.parametrize("protocol, older", [(0, "node"), (1, "node"), (99, "controller")])
+def test_another_version_of_the_protocol(victim, directory, protocol, older):
     with peer_as(victim, directory) as peer:
-        message = register()
-        message.protocol = 99
+        message = register(pools=pools_of("n2"))
+        message.protocol = protocol
         peer.send(register=message)
-        assert peer.code_at_end() == "FAILED_PRECONDITION"
+        with refused("FAILED_PRECONDITION", f"protocol {protocol} is not spoken here, 2 is: upgrade "
+                                            f"the {older}, whose software is older"):
+            peer.receive()
+        peer.outgoing.put(None)
+
+
+def test_a_node_of_the_first_protocol_is_told_what_to_do(victim, directory):
+    """Its room is in other fields, which are passed over."""
+    field = lambda number, data: bytes([number << 3 | 2, len(data)]) + data  # noqa: E731
+    room = b"\x08\x01\x10\x02\x18\x03"  # three numbers
+    pool = field(1, b"default") + field(2, b"ext4") + field(3, room) + field(4, room)
+    said = (b"\x08\x01" + field(2, b"csi.holdfast.dev") + field(3, b"n2") + field(4, b"1")
+            + field(5, field(1, pool)))
+    with peer_as(victim, directory) as peer:
+        peer.send_bytes(field(1, said))
+        with refused("FAILED_PRECONDITION", "protocol 1 is not spoken here, 2 is: upgrade the node"):
+            peer.receive()
+        peer.outgoing.put(None)
 
 
 def test_a_challenge_that_is_not_answered(victim, directory):

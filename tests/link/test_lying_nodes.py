@@ -11,6 +11,7 @@ from cluster import TOPOLOGY_KEY, node_of, segment, until
 from csi_client import code_of, refused
 from driver import MIB
 from falsehoods import LONG, falsify
+from link_messages import command_of, request_in, response_in, response_type, result_with
 from link_peer import peer_as, pools_of, register, volume_id
 from rogue_node import rogue_node
 
@@ -20,6 +21,8 @@ ALWAYS = {"INVALID_ARGUMENT", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", 
           "UNAVAILABLE", "DEADLINE_EXCEEDED"}
 CODES = {"CreateVolume": ALWAYS | {"ALREADY_EXISTS", "RESOURCE_EXHAUSTED"},
          "ListVolumes": {"UNAVAILABLE"}}
+ANSWERED = {"CreateVolume", "ControllerExpandVolume", "ControllerGetVolume", "ListVolumes",
+            "ValidateVolumeCapabilities"}
 CAPABILITY = csi_client.capability("mount", "ext4")
 
 
@@ -61,21 +64,31 @@ def check_volume(volume, wanted, least):
     assert volume.capacity_bytes >= least
 
 
-def lies_about(rogue, kind, honest, strings):
+def falsified(method, honest, strings):
+    """Yields (what, result): each field of the result, its response's bytes, each field of the
+    response within them, and responses to other methods."""
+    yield from falsify(honest, strings)
+    for what, response in falsify(response_in(honest, method), strings):
+        yield f"response{what}", result_with(response)
+    for other in sorted(ANSWERED - {method}):
+        for what, response in falsify(response_type(other)(), strings):
+            yield f"response of {other}{what}", result_with(response)
+    for end in range(1, len(honest.response), 7):
+        yield f"response of {end} bytes", link_pb2.Result(response=honest.response[:end])
+    for odd in (b"\x0b" * 100, b"\xf8\x07\x01" * 20_000, b"\x0a\x00" * 500_000):
+        yield f"response {odd[:3]!r} again and again", link_pb2.Result(response=odd)
+
+
+def lies_about(rogue, method, honest, strings):
     """Yields what is false, and makes the rogue say it."""
-    for what, result in falsify(honest, strings):
-        def lie(command, truth, result=result):
-            if command.WhichOneof("request") != kind:
-                return truth
-            answer = link_pb2.Result()
-            answer.CopyFrom(result)
-            return answer
-        rogue.lie = lie
+    for what, result in falsified(method, honest, strings):
+        rogue.lie = lambda command, truth, result=result: (
+            copy_of(result) if command.method == method else truth)
         yield what
 
 
-def honest_answer(rogue, **command):
-    return rogue.honest(link_pb2.Command(**command))
+def honest_answer(rogue, method, **fields):
+    return rogue.honest(command_of(method, **fields))
 
 
 def test_creation(victim, directory):
@@ -84,14 +97,14 @@ def test_creation(victim, directory):
     with rogue_node(victim, directory) as rogue:
         for number in range(1, 1 << 20):
             name = f"pvc-{number}"
-            answer = honest_answer(rogue, create_volume={"name": name, **request})
-            lies = falsify(answer, names_at(victim))
+            answer = honest_answer(rogue, "CreateVolume", name=name, **request)
+            lies = falsified("CreateVolume", answer, names_at(victim))
             lie = next((lie for index, lie in enumerate(lies) if index == number - 1), None)
             if lie is None:
                 break
             what, result = lie
             rogue.lie = lambda command, truth, result=result, name=name: (
-                copy_of(result) if command.create_volume.name == name else truth)
+                copy_of(result) if is_creation(command, name) else truth)
             made = ask(victim, "CreateVolume", name=name, **request)
             if made is not None:
                 assert made.HasField("volume"), what
@@ -99,6 +112,10 @@ def test_creation(victim, directory):
         assert number > 100
         assert [entry for entry in victim.call("ListVolumes").entries
                 if entry.volume.volume_id == victim.volume.volume_id]
+
+
+def is_creation(command, name):
+    return command.method == "CreateVolume" and request_in(command).name == name
 
 
 def copy_of(result):
@@ -111,11 +128,11 @@ def test_a_size_outside_what_was_asked_for(victim, directory):
     with rogue_node(victim, directory) as rogue:
         for size, limit in ((SIZE - 1, 0), (2 * SIZE + 1, 2 * SIZE), (0, 0), (-5, 0)):
             def lie(command, truth, size=size):
-                if command.HasField("create_volume"):
-                    truth.create_volume.volume.capacity_bytes = size
-                if command.HasField("expand_volume"):
-                    truth.expand_volume.capacity_bytes = size
-                return truth
+                if command.method not in ("CreateVolume", "ControllerExpandVolume"):
+                    return truth
+                answer = response_in(truth, command.method)
+                (answer.volume if command.method == "CreateVolume" else answer).capacity_bytes = size
+                return result_with(answer)
             rogue.lie = lie
             with refused("UNAVAILABLE", "refused"):
                 victim.call("CreateVolume", name=f"pvc{size}", volume_capabilities=[CAPABILITY],
@@ -132,31 +149,44 @@ def test_the_volume_of_another_node_is_not_handed_out(victim, directory):
         for answer in ({"volume_id": victim.volume.volume_id, "capacity_bytes": SIZE},
                        {"volume_id": victim.volume.volume_id, "capacity_bytes": 1}, None):
             def lie(command, truth, answer=answer):
-                if not command.HasField("create_volume"):
+                if command.method != "CreateVolume":
                     return truth
-                result = link_pb2.Result()
-                result.create_volume.SetInParent()
-                if answer:
-                    result.create_volume.volume.CopyFrom(csi_pb2.Volume(**answer))
-                return result
+                return result_with(csi_pb2.CreateVolumeResponse(volume=answer))
             rogue.lie = lie
             with refused("UNAVAILABLE", "node 'n1' is refused"):
                 victim.create("pvc-attacker", ["n1"], SIZE)
 
 
+@pytest.mark.parametrize("response", [
+    b"\x0a\x05", b"\x0b\x0b", b"\xff" * 1000, b"\xf8\x07\x01" * 20_000],
+    ids=["cut", "group", "nonsense", "fields"])
+def test_bytes_that_are_no_answer(victim, directory, response):
+    """They cost the call and not the link, and it says which node spoke."""
+    own = volume_id("n1", "own")
+    with rogue_node(victim, directory) as rogue:
+        rogue.lie = lambda command, truth: link_pb2.Result(response=response)
+        for method, fields in {
+                "ControllerGetVolume": {}, "DeleteVolume": {},
+                "ControllerExpandVolume": {"capacity_range": csi_client.at_least(SIZE)},
+                "ValidateVolumeCapabilities": {"volume_capabilities": [CAPABILITY]}}.items():
+            with refused("UNAVAILABLE", "the answer of node 'n1' is refused"):
+                victim.call(method, volume_id=own, **fields)
+        with refused("UNAVAILABLE", "the answer of node 'n1' is refused"):
+            victim.create("pvc", ["n1"], SIZE)
+        assert rogue.peer.stream.is_active() and victim.is_linked("n1")
+
+
 def test_what_is_said_of_a_volume(victim, directory):
     own = volume_id("n1", "own")
     by_method = {
-        "ControllerGetVolume": ("get_volume", {"volume_id": own}),
-        "ControllerExpandVolume": ("expand_volume", {
-            "volume_id": own, "capacity_range": csi_client.at_least(SIZE)}),
-        "ValidateVolumeCapabilities": ("validate_volume_capabilities", {
-            "volume_id": own, "volume_capabilities": [CAPABILITY]}),
-        "DeleteVolume": ("delete_volume", {"volume_id": own})}
+        "ControllerGetVolume": {"volume_id": own},
+        "ControllerExpandVolume": {"volume_id": own, "capacity_range": csi_client.at_least(SIZE)},
+        "ValidateVolumeCapabilities": {"volume_id": own, "volume_capabilities": [CAPABILITY]},
+        "DeleteVolume": {"volume_id": own}}
     with rogue_node(victim, directory) as rogue:
-        for method, (kind, fields) in by_method.items():
-            honest = honest_answer(rogue, **{kind: fields})
-            for what in lies_about(rogue, kind, honest, names_at(victim)):
+        for method, fields in by_method.items():
+            honest = honest_answer(rogue, method, **fields)
+            for what in lies_about(rogue, method, honest, names_at(victim)):
                 answer = ask(victim, method, **fields)
                 if answer is not None:
                     check_answer(method, answer, own, what)
@@ -182,8 +212,8 @@ def test_lists(victim, directory):
     with rogue_node(victim, directory, volumes=volumes) as rogue:
         for volume in own:
             rogue.describe(volume, SIZE)
-        honest = rogue.honest(link_pb2.Command(list_volumes={}))
-        for what in lies_about(rogue, "list_volumes", honest, names_at(victim)):
+        honest = honest_answer(rogue, "ListVolumes")
+        for what in lies_about(rogue, "ListVolumes", honest, names_at(victim)):
             listed, pages, token = [], 0, ""
             while pages == 0 or token:
                 page = ask(victim, "ListVolumes", max_entries=2, starting_token=token)
@@ -259,7 +289,7 @@ def test_a_claimed_name_draws_no_creation_of_another_node(victim, directory):
         with refused("ALREADY_EXISTS", "node 'n1' has a volume named 'pvc-b'"):
             victim.create("pvc-b", ["n2"])
         assert victim.create("victim", ["n2"]).volume_id == victim.volume.volume_id
-        assert not rogue.asked("create_volume")
+        assert not rogue.asked("CreateVolume")
 
 
 def test_pools_that_become_others(victim, directory):
@@ -270,12 +300,13 @@ def test_pools_that_become_others(victim, directory):
 
 def test_a_liar_does_not_keep_a_claim_that_may_go_anywhere(victim, directory):
     for number, lie in enumerate(({"code": 13, "message": "no"}, {"code": 9, "message": "no"},
-                                  {"create_volume": {}}, {"code": 3, "message": "no"})):
+                                  {"response": b""}, {"response": b"\x0a\x05"},
+                                  {"code": 3, "message": "no"})):
         with rogue_node(victim, directory) as rogue:
             rogue.lie = lambda command, truth, lie=lie: (
-                link_pb2.Result(**lie) if command.HasField("create_volume") else truth)
+                link_pb2.Result(**lie) if command.method == "CreateVolume" else truth)
             volume = victim.create(f"pvc-{number}", ["n1", "n2"], preferred=["n1"])
-            assert node_of(volume) == "n2" and rogue.asked("create_volume")
+            assert node_of(volume) == "n2" and rogue.asked("CreateVolume")
             victim.call("DeleteVolume", volume_id=volume.volume_id)
 
 

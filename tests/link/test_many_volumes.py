@@ -4,10 +4,11 @@
 import bisect
 import pathlib
 
-import link_pb2
+import csi_pb2
 import pytest
 from cluster import until
 from driver import MIB
+from link_messages import request_in, result_with
 from link_peer import volume_id
 from rogue_node import rogue_node
 
@@ -28,20 +29,20 @@ class Lister:
         self.largest = 0
 
     def __call__(self, command, truth):
-        if not command.HasField("list_volumes"):
+        if command.method != "ListVolumes":
             return truth
-        request = command.list_volumes
+        request = request_in(command)
         start = bisect.bisect_right(self.ids, request.starting_token)
         page = self.ids[start:start + request.max_entries]
-        result = link_pb2.Result()
+        answer = csi_pb2.ListVolumesResponse()
         for volume in page:
-            entry = result.list_volumes.entries.add()
+            entry = answer.entries.add()
             entry.volume.volume_id, entry.volume.capacity_bytes = volume, MIB
             entry.status.volume_condition.message = "storage is as promised"
         if page and page[-1] != self.ids[-1]:
-            result.list_volumes.next_token = page[-1]
-        self.largest = max(self.largest, result.ByteSize())
-        return result
+            answer.next_token = page[-1]
+        self.largest = max(self.largest, answer.ByteSize())
+        return result_with(answer)
 
 
 @pytest.mark.parametrize("entries", [0, 7000])

@@ -15,7 +15,7 @@ from rogue_node import rogue_node
 
 
 def silent(command, truth):
-    return None if command.HasField("create_volume") else truth
+    return None if command.method == "CreateVolume" else truth
 
 
 def no_answer(cluster, *arguments, **fields):
@@ -65,13 +65,13 @@ def test_a_dead_node_does_not_keep_a_claim(new_cluster, directory):
     with rogue_node(cluster, directory) as rogue:
         rogue.lie = silent
         no_answer(cluster, "pvc", ["n1"], timeout=0.3)
-        assert rogue.asked("create_volume")
+        assert rogue.asked("CreateVolume")
     until(lambda: not cluster.is_linked("n1"), "the controller does not notice")
     volume = cluster.create_again("pvc", ["n2"])
     assert node_of(volume) == "n2"
     with rogue_node(cluster, directory, volumes=[("default", "pvc")]) as rogue:
-        until(lambda: len(rogue.asked("delete_volume")) >= 2, "it is not deleted")
-        assert {request.volume_id for request in rogue.asked("delete_volume")} == {
+        until(lambda: len(rogue.asked("DeleteVolume")) >= 2, "it is not deleted")
+        assert {request.volume_id for request in rogue.asked("DeleteVolume")} == {
             volume_id("n1", "pvc")}
         assert cluster.create("pvc").volume_id == volume.volume_id
     cluster.call("DeleteVolume", volume_id=volume.volume_id)
@@ -117,9 +117,9 @@ def test_what_was_given_up_is_deleted_before_its_node_makes_it_again(new_cluster
         cluster.call("DeleteVolume", volume_id=volume.volume_id)
         rogue.lie = lambda command, truth: truth
         assert node_of(cluster.create("pvc", ["n1"])) == "n1"
-        kinds = [command.WhichOneof("request") for command in rogue.commands]
-        assert kinds[0] == "create_volume" and "delete_volume" in kinds[1:]
-        assert kinds[-1] == "create_volume"
+        methods = [command.method for command in rogue.commands]
+        assert methods[0] == "CreateVolume" and "DeleteVolume" in methods[1:]
+        assert methods[-1] == "CreateVolume"
 
 
 def test_a_node_may_be_named_controller(new_cluster, directory):

@@ -12,6 +12,7 @@ from csi_client import code_of
 ENDED_SECONDS = 60
 PART = 256  # volumes in one message
 PETABYTE = 1 << 50
+PROTOCOL = 2
 
 
 class Peer:
@@ -72,10 +73,10 @@ def volume_id(node, name, pool="default"):
 
 
 def pools_of(node, *names, room=PETABYTE):
-    sizes = {"available": room, "maximum_volume": room}
+    sizes = {"available_capacity": room, "maximum_volume_size": {"value": room}}
     return {"pools": [{"name": name, "id": pool_id(node, name), "default_filesystem": "ext4",
                        "thick": sizes, "thin": sizes} for name in names or ("default",)]}
 
 
 def register(name="n2", **fields):
-    return link_pb2.Register(protocol=1, driver="csi.holdfast.dev", node=name, **fields)
+    return link_pb2.Register(protocol=PROTOCOL, driver="csi.holdfast.dev", node=name, **fields)

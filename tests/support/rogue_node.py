@@ -7,14 +7,11 @@ import threading
 
 import csi_pb2
 import grpc
-import link_pb2
 from cluster import segment
+from link_messages import request_in, response_type, result_with
 from link_peer import peer_as, pools_of, register, volume_id
 
 SECONDS = 600
-KINDS = {"create_volume": "create_volume", "expand_volume": "expand_volume",
-         "get_volume": "get_volume", "list_volumes": "list_volumes",
-         "validate_volume_capabilities": "validate_volume_capabilities"}
 
 
 class Rogue:
@@ -37,36 +34,34 @@ class Rogue:
                     result.id = command.id
                     self.peer.send(result=result)
 
-    def asked(self, kind):
-        return [getattr(command, kind) for command in list(self.commands)
-                if command.WhichOneof("request") == kind]
+    def asked(self, method):
+        return [request_in(command) for command in list(self.commands) if command.method == method]
 
     def honest(self, command):
-        kind = command.WhichOneof("request")
-        request = getattr(command, kind)
-        result = link_pb2.Result()
-        if kind == "create_volume":
-            result.create_volume.volume.CopyFrom(self.describe(
+        return result_with(self.respond(command.method, request_in(command)))
+
+    def respond(self, method, request):
+        response = response_type(method)()
+        if method == "CreateVolume":
+            response.volume.CopyFrom(self.describe(
                 volume_id(self.name, request.name, request.parameters.get("pool") or "default"),
                 request.capacity_range.required_bytes))
-        elif kind == "expand_volume":
+        elif method == "ControllerExpandVolume":
             size = request.capacity_range.required_bytes
             self.sizes[request.volume_id] = size
-            result.expand_volume.capacity_bytes = size
-            result.expand_volume.node_expansion_required = True
-        elif kind == "get_volume":
-            result.get_volume.volume.CopyFrom(self.describe(request.volume_id))
-            result.get_volume.status.volume_condition.message = "storage is as promised"
-        elif kind == "validate_volume_capabilities":
-            result.validate_volume_capabilities.confirmed.volume_capabilities.extend(
-                request.volume_capabilities)
-        elif kind == "list_volumes":
-            result.list_volumes.SetInParent()
+            response.capacity_bytes = size
+            response.node_expansion_required = True
+        elif method == "ControllerGetVolume":
+            response.volume.CopyFrom(self.describe(request.volume_id))
+            response.status.volume_condition.message = "storage is as promised"
+        elif method == "ValidateVolumeCapabilities":
+            response.confirmed.volume_capabilities.extend(request.volume_capabilities)
+        elif method == "ListVolumes":
             for volume in sorted(self.sizes):
-                entry = result.list_volumes.entries.add()
+                entry = response.entries.add()
                 entry.volume.CopyFrom(self.describe(volume))
                 entry.status.volume_condition.message = "storage is as promised"
-        return result
+        return response
 
     def describe(self, volume, size=None):
         size = self.sizes.setdefault(volume, size or 1 << 30)

@@ -78,7 +78,8 @@ struct Controller {
   }
   absl::StatusOr<v1::Result> Call(const std::string& volume) {
     v1::Command command;
-    command.mutable_get_volume()->set_volume_id(volume);
+    command.set_method("Any");
+    command.set_request(volume);
     return hub.Call("n1", command, Patience());
   }
   Belief belief;
@@ -104,12 +105,13 @@ struct Node {
                       .measure = [] { return v1::Pools(); },
                       .carry_out =
                           [this](const v1::Command& command) {
-                            if (command.get_volume().volume_id() == "slow") {
+                            if (command.request() == "slow") {
                               slow_begun = true;
                               Await([this] { return slow_may_end.load(); });
                             }
                             return v1::Result();
                           },
+                      .changes_space = [](const auto&) { return false; },
                       .count_pools = [] { return std::size_t{0}; }},
              renewal) {}
   std::atomic<int> descriptions = 0;

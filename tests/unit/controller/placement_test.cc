@@ -22,10 +22,10 @@ link::NodeView NodeWith(const std::string& name, Bytes thick, Bytes thin,
   described.set_name(pool);
   described.set_default_filesystem("xfs");
   described.set_problem(problem);
-  described.mutable_thick()->set_available(thick);
-  described.mutable_thick()->set_maximum_volume(thick);
-  described.mutable_thin()->set_available(thin);
-  described.mutable_thin()->set_maximum_volume(thin);
+  described.mutable_thick()->set_available_capacity(thick);
+  described.mutable_thick()->mutable_maximum_volume_size()->set_value(thick);
+  described.mutable_thin()->set_available_capacity(thin);
+  described.mutable_thin()->mutable_maximum_volume_size()->set_value(thin);
   return {.name = name, .pools = std::make_shared<const link::v1::Pools>(std::move(pools))};
 }
 

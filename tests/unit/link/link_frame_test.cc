@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/frame.h"
 
+#include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/impl/grpc_library.h>
 
 #include <catch2/catch.hpp>
@@ -46,8 +47,8 @@ TEST_CASE("a message of the link is parsed") {
     v1::Pool& described = *self.mutable_pools()->add_pools();
     described.set_name("p");
     described.set_id("i");
-    described.mutable_thick()->set_available(1);
-    described.mutable_thin()->set_available(1);
+    described.mutable_thick()->set_available_capacity(1);
+    described.mutable_thin()->set_available_capacity(1);
   }
   const auto parsed = ParseFrame(Bytes(message.SerializeAsString()), kMaxUnprovedMessageBytes);
   REQUIRE_OK(parsed);
@@ -56,8 +57,7 @@ TEST_CASE("a message of the link is parsed") {
 }
 
 TEST_CASE("a long list of volumes has not too many fields") {
-  v1::FromNode message;
-  auto& list = *message.mutable_result()->mutable_list_volumes();
+  csi::v1::ListVolumesResponse list;
   for (int number = 0; number < 10'000; ++number) {
     auto& entry = *list.add_entries();
     entry.mutable_volume()->set_volume_id(
@@ -68,7 +68,33 @@ TEST_CASE("a long list of volumes has not too many fields") {
           ->mutable_segments())["topology.csi.holdfast.dev/node"] = "node-1.example";
     entry.mutable_status()->mutable_volume_condition()->set_message("the volume is in order");
   }
-  REQUIRE_OK(ParseFrame(Bytes(message.SerializeAsString()), kMaxMessageBytes));
+  v1::FromNode message;
+  message.mutable_result()->set_response(list.SerializeAsString());
+  const auto parsed = ParseFrame(Bytes(message.SerializeAsString()), kMaxMessageBytes);
+  REQUIRE_OK(parsed);
+  csi::v1::ListVolumesResponse within;
+  REQUIRE_OK(ParseWithin(parsed->result().response(), within));
+  CHECK(within.entries_size() == list.entries_size());
+}
+
+TEST_CASE("what comes within a message has the same limits") {
+  csi::v1::ListVolumesResponse list;
+  CHECK_FAILS(ParseWithin(Repeat(Field(1, ""), 1'000'000), list), kResourceExhausted,
+              "too many fields");
+  CHECK_FAILS(ParseWithin(Repeat("\xf8\x07\x01", 20'000), list), kResourceExhausted,
+              "too many fields");
+  for (const std::string& bytes :
+       {std::string("\x0a"), std::string("\x0a\x05zz"), std::string("\x0b\x0b\x0b"),
+        std::string("\x0a\xff\xff\xff\xff\x0f"), Field(2, "\xff\xfe"), Field(1, "\x0a\x7f")}) {
+    CHECK_FAILS(ParseWithin(bytes, list), kInvalidArgument, "parsed");
+  }
+}
+
+TEST_CASE("messages that contain their own type have a depth") {
+  std::string deep;  // nested_type = 3
+  for (int i = 0; i < 1000; ++i) deep = Field(3, deep);
+  google::protobuf::DescriptorProto type;
+  CHECK_FAILS(ParseWithin(deep, type), kResourceExhausted, "too deep");
 }
 
 TEST_CASE("a message that is too large, or would be when it is parsed, is refused") {

@@ -51,13 +51,13 @@ TEST_CASE("what a node says of its pools is bounded") {
   v1::Pool& pool = *pools.mutable_pools(0);
   pool.set_default_filesystem("ext4; rm");
   pool.set_problem(std::string(100'000, 'x') + "\n");
-  pool.mutable_thick()->set_available(kMaxRoom + 1);
-  pool.mutable_thin()->set_maximum_volume(-1);
+  pool.mutable_thick()->set_available_capacity(kMaxRoom + 1);
+  pool.mutable_thin()->mutable_maximum_volume_size()->set_value(-1);
   REQUIRE_OK(CheckPools(pools));
   CHECK(pool.default_filesystem().empty());
   CHECK(pool.problem().size() <= kMaxMessageText);
-  CHECK(pool.thick().available() == kMaxRoom);
-  CHECK(pool.thin().maximum_volume() == 0);
+  CHECK(pool.thick().available_capacity() == kMaxRoom);
+  CHECK(pool.thin().maximum_volume_size().value() == 0);
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What there is to know of each RPC of csi.v1.Controller where volumes are on nodes: who answers
+// it, under which lock, and what of a node's answer is believed. The controller forwards by this
+// table, and the node carries out by it. RPCs that are not in it are not served.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "controller/node_answers.h"
+#include "controller/service.h"
+
+namespace holdfast::controller {
+
+enum class AnsweredBy {
+  kOwner,       // the node of the volume that is named, or the own service if no node has it
+  kChosenNode,  // the node that the controller chooses
+  kEveryNode,   // the controller, from what each node says of its own volumes
+  kController,  // the controller alone: no node carries it out
+};
+
+// What the controller holds while a node is asked; the node takes locks of its own.
+enum class Lock { kNone, kVolume, kName };
+
+struct Rpc {
+  using Message = google::protobuf::Message;
+
+  std::string_view method;
+  AnsweredBy answered_by;
+  Lock lock;
+  Codes codes;         // that a node's answer may have
+  bool changes_space;  // of the pool
+  LogLevel level;      // of the line for a success
+
+  // The request and the response, empty.
+  const Message* request = nullptr;
+  const Message* response = nullptr;
+  // All below take messages of these types alone.
+  std::function<grpc::Status(Service&, grpc::ServerContext*, const Message&, Message&)> run = {};
+  // What is refused before a node is asked; may be empty.
+  std::function<absl::Status(const Message& request)> check = {};
+  // Makes the response from what the owner has answered (node_answers.h); empty if nothing of it
+  // is of interest.
+  std::function<absl::Status(const Message& request, const Asked&, const Message& answered,
+                             Message& response)>
+      take = {};
+};
+
+[[nodiscard]] std::span<const Rpc> Rpcs();
+// nullptr if there is none.
+[[nodiscard]] const Rpc* FindRpc(std::string_view method);
+// The one that the request is of. It must be in the table.
+[[nodiscard]] const Rpc& RpcOf(const google::protobuf::Message& request);
+
+// Id or name of the volume that the request is about; empty if it is about none.
+[[nodiscard]] std::string SubjectOf(const google::protobuf::Message& request);
+
+}  // namespace holdfast::controller
