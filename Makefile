@@ -8,7 +8,7 @@ OPERATIONS ?= 200000
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-power-cut soak fuzz test-quick lint tidy format bench bench-rbd asan \
+.PHONY: help deps build demo test test-crash test-power-cut soak simulate fuzz test-quick lint tidy format bench bench-rbd asan \
   tsan image manifests e2e e2e-rbd \
   e2e-upstream scale install clean
 
@@ -38,6 +38,12 @@ test-crash: build ## every fault at every changing system call; docs/reliability
 soak: build ## the model's random calls for DURATION seconds and OPERATIONS (3600, 200000)
 	@scripts/install-deps test
 	tests/model/run --seconds $(DURATION) --operations $(OPERATIONS) --result $(BUILD)/soak.json
+
+simulate: ## the volume state machine in memory, with kills and power cuts, for DURATION seconds (3600)
+	@scripts/install-deps build test
+	cmake --preset release -DHOLDFAST_TESTS=ON >/dev/null
+	cmake --build --preset release --target simulator
+	$(BUILD)/tests/simulator --seconds $(DURATION)
 
 fuzz: ## every parser on made-up inputs for DURATION seconds (3600), JOBS at a time
 	@scripts/install-deps build fuzz

@@ -13,7 +13,7 @@ endfunction()
 # The lots of scripts/test all; unit and root are programs of their own.
 suite_tests(node contract sanity cli data model kubelet crash hostile)
 suite_tests(guest vm chart e2e)
-suite_tests(compiler tsan asan lint fuzz)
+suite_tests(compiler tsan asan lint fuzz simulator)
 suite_tests(link link ceph faults)
 suite_tests(long ceph-all dockerfile)
 set_tests_properties(root PROPERTIES RESOURCE_LOCK node)

@@ -24,7 +24,7 @@ absl::Status Explain(int error, const std::string& path) {
     case ENOENT:
       return NotFound("there is no socket '{}'; {}", path, kRemedy);
     case ECONNREFUSED:
-      return Unavailable("nobody answers on '{}' (its server has ended); {}", path, kRemedy);
+      return Unavailable("no server answers on '{}', which an earlier one left; {}", path, kRemedy);
     case EACCES:
     case EPERM:
       return MakeStatus(absl::StatusCode::kPermissionDenied,
@@ -69,7 +69,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return MakeStatus(absl::StatusCode::kUnimplemented,
-                      "what answers on this socket does not know the call: is it another CSI "
+                      "the server on this socket does not know the call: is it another CSI "
                       "driver, or another version of Holdfast?");
   }
   return MakeStatus(static_cast<absl::StatusCode>(status.error_code()), status.error_message());

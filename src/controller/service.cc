@@ -235,8 +235,8 @@ absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirem
   if (fits) return absl::OkStatus();
   const auto& [key, value] = *reach.segments().begin();
   return ResourceExhausted(
-      "accessibility_requirements: none of the requisite topologies has {}={}, from where pool "
-      "'{}' is reached",
+      "accessibility_requirements: none of the requisite topologies has {}={}, which the nodes "
+      "that reach pool '{}' have",
       key, value, pool.name);
 }
 

@@ -133,7 +133,8 @@ absl::Status ValidateLink(const Config& config) {
 
 absl::Status ValidateToken(const Config& config) {
   if (!config.link_token.empty() && config.link_controller.empty()) {
-    return InvalidArgument("linkToken goes with linkController: it is shown to the controller");
+    return InvalidArgument(
+        "linkToken needs linkController: the token is presented to that controller");
   }
   const std::string* const policy[] = {&config.link_token_keys, &config.link_token_audience,
                                        &config.link_token_subject};

@@ -40,7 +40,7 @@ absl::Status CheckArgument(std::string_view program, const MkfsOption& option,
                            const std::string& argument) {
   if (option.form == MkfsOption::Form::kValue) {
     if (IsPlain(argument)) return absl::OkStatus();
-    return InvalidArgument("mkfsOptions: '{}' is no value for option {} of {}", argument,
+    return InvalidArgument("mkfsOptions: '{}' is not a value of option {} of {}", argument,
                            option.name, program);
   }
   for (const std::string& item : Split(argument, ',')) {

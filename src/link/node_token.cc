@@ -143,10 +143,10 @@ absl::StatusOr<std::string> NodeOfToken(const std::string& token, const std::str
                                         const TokenPolicy& policy,
                                         std::chrono::system_clock::time_point now) {
   const auto parts = Split(token);
-  if (!parts) return Refuse(token.empty() ? "is missing" : "is no JWT");
+  if (!parts) return Refuse(token.empty() ? "is missing" : "is not a JWT");
   const json header = Decode((*parts)[0]);
   const json claims = Decode((*parts)[1]);
-  if (header.is_discarded() || claims.is_discarded()) return Refuse("is no JWT");
+  if (header.is_discarded() || claims.is_discarded()) return Refuse("is not a JWT");
   const json key = FindKey(keys, TextOf(header, "kid"));
   if (key.is_null()) {
     return Unavailable("the node's token is signed with a key that the cluster has not published");

@@ -18,7 +18,7 @@ struct TokenPolicy {
 
 // The node of which `token` was issued to a pod: its claim kubernetes.io/node/name, which tokens
 // have since Kubernetes 1.32. `keys` is the cluster's JSON Web Key Set. UNAUTHENTICATED, without a
-// word of the token, when it is no JWT, not signed by one of the keys, for another audience or
+// word of the token, when it is not a JWT, not signed by one of the keys, for another audience or
 // subject, not valid at `now` (30 s of difference between clocks are forgiven), issued for more
 // than two hours or without a time of issue (`iat`), bound to no pod (name and uid), or names no
 // node; UNAVAILABLE when its key is not in the set: the cluster may have a new one. Thread-safe.

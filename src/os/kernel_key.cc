@@ -15,7 +15,7 @@ absl::StatusOr<CephKernelKey> CephKernelKey::Add(const std::string& name,
                                                  const std::string& base64) {
   std::string secret;
   if (!absl::Base64Unescape(base64, &secret) || secret.empty()) {
-    return FailedPrecondition("the key of '{}' is no Ceph key: it is not base64", name);
+    return FailedPrecondition("the key of '{}' is not a Ceph key: it is not base64", name);
   }
   const long serial = ::syscall(SYS_add_key, "ceph", name.c_str(), secret.data(), secret.size(),
                                 KEY_SPEC_PROCESS_KEYRING);
@@ -25,7 +25,7 @@ absl::StatusOr<CephKernelKey> CephKernelKey::Add(const std::string& name,
   if (error == ENODEV) {
     return FailedPrecondition("this kernel knows no Ceph keys; load its module: modprobe rbd");
   }
-  if (error == EINVAL) return FailedPrecondition("the key of '{}' is no Ceph key", name);
+  if (error == EINVAL) return FailedPrecondition("the key of '{}' is not a Ceph key", name);
   return OsError(error, fmt::format("give the kernel the key of '{}'", name));
 }
 

@@ -81,7 +81,7 @@ absl::StatusOr<LoopsOfImage> ScanLoops(const struct stat& image, const std::stri
     const bool own = IsOwn(*loop, label);
     if (own && loops.own) {
       return FailedPrecondition(
-          "the image is attached twice, to '{}' and '{}', whose caches know nothing of each other; "
+          "the image is attached twice, to '{}' and '{}', whose caches are not coherent; "
           "detach the one that is not in use with losetup -d",
           loops.own->block.path, loop->block.path);
     }
@@ -337,7 +337,7 @@ absl::Status DetachLoop(const LoopDevice& loop) {
     return InUse(index);
   }
   if (binding == Binding::kEnding) {
-    return Internal("'{}' was told to let go of its image and has not finished; try again later",
+    return Internal("'{}' is being detached and has not finished; try again later",
                     LoopPath(index));
   }
   if (set_read_only) ResetReadOnly(index);

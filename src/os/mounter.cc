@@ -30,7 +30,7 @@ absl::Status RequireBlockDevice(const std::string& path) {
     return OsError(errno, fmt::format("cannot inspect '{}'", path));
   }
   if (S_ISBLK(node.st_mode)) return absl::OkStatus();
-  return Internal("cannot mount '{}': it is no block device", path);
+  return Internal("cannot mount '{}': it is not a block device", path);
 }
 
 // Through the handle, libmount and the kernel meet the very directory that was checked. 0, or a

@@ -45,7 +45,7 @@ absl::StatusOr<Number> NumberIn(const std::string& text, int base = 10) {
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
   if (error != std::errc() || end != digits.data() + digits.size()) {
-    return Internal("the kernel's rbd says '{}', which is no number", text);
+    return Internal("the kernel's rbd driver reports '{}', which is not a number", text);
   }
   return number;
 }
@@ -216,7 +216,7 @@ absl::Status UnmapRbdDevice(const RbdDevice& device) {
     if (error != EBUSY) return Annotate(written, fmt::format("unmap {}", device.block.path));
     // udev looks at every device that changes.
     if (std::chrono::steady_clock::now() > deadline) {
-      return FailedPrecondition("{} is in use: somebody has it open", device.block.path);
+      return FailedPrecondition("{} is in use: a program has it open", device.block.path);
     }
     std::this_thread::sleep_for(kBusyInterval);
   }

@@ -68,7 +68,8 @@ absl::Status ParentError(int error_number, const std::string& path, const std::s
     case ENOENT:
       return NotFound("the parent directory of {} '{}' does not exist", field, path);
     case ENOTDIR:
-      return InvalidArgument("{} '{}' runs through something that is no directory", field, path);
+      return InvalidArgument("{} '{}' leads through something that is not a directory", field,
+                             path);
     case ELOOP:
       return InvalidArgument(
           "{} '{}' runs through a symbolic link; give the path that the link leads to", field,

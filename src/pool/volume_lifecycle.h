@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The volume state machine: the order of steps in which volumes of every kind of pool are created,
 // formatted, grown, repaired and deleted, and what has to be proved before each. docs/on-disk.md
-// has the states; docs/adr/0021 says why this is written once.
+// has the states; docs/adr/0023 says why this is written once.
 #pragma once
 
 #include <optional>

@@ -36,7 +36,7 @@ absl::StatusOr<std::int64_t> WholeNumber(const json& object, const char* name) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!value.is_number_integer() ||
       (value.is_number_unsigned() && value.get<std::uint64_t>() > kMost)) {
-    return Internal("volume record is damaged: {} is no whole number, or too large", name);
+    return Internal("volume record is damaged: {} is not a whole number, or too large", name);
   }
   return value.get<std::int64_t>();
 }

@@ -53,8 +53,8 @@ absl::StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const CephAccess& acce
   const CallResult connected = cluster->Try(what, [&] { return library->rados_connect(handle); });
   if (connected.error == ETIMEDOUT) {
     return Unavailable(
-        "{}; check its monitors and the network, and the key: a wrong one is not "
-        "told from that",
+        "{}; check the monitors, the network and the key (a wrong key looks the "
+        "same)",
         MessageOf(connected.status));
   }
   // What librados says of a key that is no key at all.

@@ -48,7 +48,7 @@ absl::StatusOr<std::optional<std::string>> ReadFormatMark(const CephPool& pool,
   std::memcpy(&size, answer.data(), sizeof(size));
   size = le32toh(size);
   if (sizeof(size) + size != static_cast<std::size_t>(length)) {
-    return Internal("what image {} is formatted with is not to be understood", image_id);
+    return Internal("cannot parse the format mark of image {}", image_id);
   }
   return std::optional<std::string>(std::in_place, answer.data() + sizeof(size), size);
 }

@@ -98,7 +98,8 @@ CallResult ReadFacts(const CephPool& pool, rbd_image_t image, ImageFacts& facts)
 }
 
 absl::Status Missing(const std::string& name) {
-  return FailedPrecondition("image '{}' is missing from the Ceph pool; somebody removed it", name);
+  return FailedPrecondition(
+      "image '{}' is missing from the Ceph pool; it was removed outside Holdfast", name);
 }
 
 }  // namespace
@@ -153,7 +154,7 @@ absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
   std::memcpy(&size, answer.data(), sizeof(size));
   size = le32toh(size);
   if (size == 0 || sizeof(size) + size != static_cast<std::size_t>(length)) {
-    return Internal("the id of image '{}' is not to be understood", name);
+    return Internal("cannot parse the id of image '{}'", name);
   }
   return std::optional<std::string>(std::in_place, answer.data() + sizeof(size), size);
 }

@@ -222,7 +222,7 @@ absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) const {
   const std::string found = identity.ToString();
   if (common_->identity && *common_->identity != found) {
     return FailedPrecondition(
-        "pool '{}' is {} now and was {} before: another cluster, or the Ceph pool was made anew; "
+        "pool '{}' is {} now and was {} before: another cluster, or the Ceph pool was made again; "
         "give it another name",
         info_.name, found, *common_->identity);
   }

@@ -60,7 +60,7 @@ absl::Status RequireKnownClients(const ImageFacts& facts, const RecordEntry& ent
       ++announced;
     } else if (std::erase(unknown_clients, holder.client_address) == 0) {
       return FailedPrecondition(
-          "node '{}' has the volume, but its client {} has image '{}' open no more: the node is "
+          "node '{}' has the volume, but its client {} no longer has image '{}' open: the node is "
           "gone, cut off or fenced, or could not yet record that it gave the volume back; another "
           "node may take the volume over",
           holder.node, holder.client_address, image);

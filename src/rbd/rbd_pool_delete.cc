@@ -20,8 +20,8 @@ absl::Status RequireRemovable(const CephPool& ceph, const pool::VolumeRecord& re
   if (!record.image_id.empty() && record.volume.state != VolumeState::kAllocating) {
     if (*id == record.image_id) return absl::OkStatus();
     return FailedPrecondition(
-        "image '{}' has id {}, the volume's has {}: it was replaced, and is left alone; if nobody "
-        "needs it, remove it by hand: rbd rm",
+        "image '{}' has id {}, the volume's has {}: it was replaced, and is left alone; if it "
+        "is not needed, remove it: rbd rm",
         name, *id, record.image_id);
   }
   ASSIGN_OR_RETURN(const bool written, HoldsData(ceph, name));

@@ -58,7 +58,7 @@ absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
   const bool ours =
       own != nullptr && IsClaimOf(*own, *device) && entry->record.image_name == device->image;
   if (ours) return UnmapDevice(id);
-  return FailedPrecondition("somebody else has mapped image '{}' as {}", device->image,
+  return FailedPrecondition("another program has mapped image '{}' as {}", device->image,
                             device->block.path);
 }
 
@@ -81,8 +81,9 @@ absl::Status RbdPool::UnmapDevice(const VolumeId& id) {
   if (device) RETURN_IF_ERROR(Unmap(*device));
   const absl::Status released = Release(id);
   if (released.ok()) return released;
-  return Unavailable("volume '{}' is no device of this node any more, but is still recorded so: {}",
-                     id.ToString(), MessageOf(released));
+  return Unavailable(
+      "volume '{}' is no longer a device of this node, but is still recorded as one: {}",
+      id.ToString(), MessageOf(released));
 }
 
 absl::Status RbdPool::Unmap(const os::RbdDevice& device) {

@@ -31,8 +31,8 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
                           const pool::VolumeRecord& record) {
   const std::string& name = record.image_name;
   if (!facts) {
-    return FailedPrecondition("image '{}' is missing from the Ceph pool; somebody removed it",
-                              name);
+    return FailedPrecondition(
+        "image '{}' is missing from the Ceph pool; it was removed outside Holdfast", name);
   }
   if (facts->id != record.image_id) {
     return FailedPrecondition("image '{}' has id {}, the volume's has {}: it was replaced", name,
@@ -55,12 +55,12 @@ absl::Status RbdPool::InUse(const std::string& uuid, const DeviceClaim& holder) 
   const bool namesake = common_->has_devices && holder.node == common_->node_id && !IsOwn(holder);
   const std::string which =
       namesake ? ", in another boot: before a reboot, or on another machine of that name" : "";
-  const std::string remedy =
-      holder.read_only && !holder.client_address.empty()
-          ? "; a reader's life is not seen: if that node is gone for good, fence its client: ceph "
-            "osd blocklist add " +
-                holder.client_address
-          : "";
+  const std::string remedy = holder.read_only && !holder.client_address.empty()
+                                 ? "; Ceph cannot show whether a reader is alive: if that node is "
+                                   "gone permanently, fence its client: ceph "
+                                   "osd blocklist add " +
+                                       holder.client_address
+                                 : "";
   return FailedPrecondition(
       "volume {} is in use on node '{}'{}{} (client {}){}", uuid, holder.node, which, how,
       holder.client_address.empty() ? "unknown" : holder.client_address, remedy);

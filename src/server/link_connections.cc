@@ -98,7 +98,7 @@ bool LinkConnections::MakeRoom(const std::string& address, Clock::time_point now
   const auto same = unproved_.find(address);
   const std::size_t own = same == unproved_.end() ? 0 : same->second.size();
   if (own + 1 >= most->second.size() && now - oldest.since < kFairTime) return false;
-  Cut(oldest, "others wait for its place");
+  Cut(oldest, "a waiting connection needs its place");
   return true;
 }
 

@@ -45,9 +45,9 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
   MetricFamily ready = Family("holdfast_pool_ready", "1 if the pool can serve", MetricType::Gauge);
   MetricFamily volumes = Family("holdfast_pool_volumes", "volumes in the pool", MetricType::Gauge);
   MetricFamily total =
-      Family("holdfast_pool_size_bytes", "size of what carries the pool", MetricType::Gauge);
+      Family("holdfast_pool_size_bytes", "size of the pool's storage", MetricType::Gauge);
   MetricFamily free =
-      Family("holdfast_pool_free_bytes", "unused on what carries the pool", MetricType::Gauge);
+      Family("holdfast_pool_free_bytes", "unused bytes of the pool's storage", MetricType::Gauge);
   MetricFamily promised = Family("holdfast_pool_provisioned_bytes",
                                  "sum of the capacities of its volumes", MetricType::Gauge);
   MetricFamily available = Family("holdfast_pool_available_bytes",
@@ -72,7 +72,8 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
 
 void AddReconciler(const Reconciler& reconciler, std::vector<MetricFamily>& families) {
   MetricFamily rounds =
-      Family("holdfast_reconcile_rounds_total", "looks for what is half done", MetricType::Counter);
+      Family("holdfast_reconcile_rounds_total", "rounds of the search for unfinished operations",
+             MetricType::Counter);
   Add(rounds, {}, reconciler.rounds());
   MetricFamily repaired = Family("holdfast_reconcile_repaired_total",
                                  "leftovers that were ended, by kind", MetricType::Counter);

@@ -178,7 +178,7 @@ void Reconciler::Publish(const std::string& of, Leftovers open) {
   }
   for (const auto& [key, before] : known) {
     if (!open.contains(key)) {
-      LogInfo("reconciler: {} of {} is no more", ToString(key.first), key.second);
+      LogInfo("reconciler: {} of {} is gone", ToString(key.first), key.second);
     }
   }
   known = std::move(open);
@@ -194,8 +194,8 @@ void Reconciler::PublishHung(const std::string& of) {
   const Leftover hung = of.empty() ? Leftover{LeftoverKind::kUnreadableStages, "node"}
                                    : Leftover{LeftoverKind::kUnreachablePool, of};
   Keep(hung,
-       Unavailable("looking for what is half done has not come to an end: does its disk or its "
-                   "cluster hang, or is it very slow?"),
+       Unavailable("the search for unfinished operations has not ended: the pool's disk or "
+                   "cluster hangs or is very slow"),
        open);
   Publish(of, std::move(open));
 }

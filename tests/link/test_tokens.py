@@ -89,7 +89,7 @@ def expect_refused(cluster, reason):
 
 def test_a_token_is_read_anew_for_every_attempt(start_with, issuer, directory):
     cluster = start_with("not yet")
-    until(lambda: "is no JWT" in cluster.nodes["n1"].log(), "the node is let in")
+    until(lambda: "is not a JWT" in cluster.nodes["n1"].log(), "the node is let in")
     (directory / "token").write_text(issuer.token("n1"))
     cluster.wait_for("n1")
 

@@ -94,7 +94,7 @@ TEST_CASE_METHOD(Fixture, "what cannot be ended is told once, and once more when
   }
   INFO(log);
   CHECK(Count(log, "is left") == 1);
-  CHECK(Count(log, "is no more") == 1);
+  CHECK(Count(log, "is gone") == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "a volume on which a call works is passed over") {

@@ -203,7 +203,7 @@ TEST_CASE("what is no token is refused") {
         good.substr(0, good.rfind('.')), std::string(20'000, 'a') + "." + good,
         std::string("W10.W10.W10"), std::string("bnVsbA.bnVsbA.")}) {
     INFO(token.substr(0, 40));
-    CHECK_FAILS(Ask(token, cluster.keys()), kUnauthenticated, "is no JWT");
+    CHECK_FAILS(Ask(token, cluster.keys()), kUnauthenticated, "is not a JWT");
   }
 }
 

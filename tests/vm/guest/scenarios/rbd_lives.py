@@ -172,7 +172,7 @@ def what_a_kill_left_mapped(driver, run_dir, pool, ceph):
     (STATE / "stages" / f"{volume.id}.json").unlink()
     driver = driver_on(run_dir, pool)
     until(lambda: mapped() == foreign, "the device stays mapped")
-    until(lambda: "somebody else" in doctor(run_dir), "the foreign device is not told of")
+    until(lambda: "another program" in doctor(run_dir), "the foreign device is not told of")
     assert f"{volume.id[-36:]}/nodes" not in keys(ceph, volume), "the claim is given back"
     driver.stage(volume)
     driver.unstage(volume)
