@@ -22,6 +22,7 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
     return existing.status();
   } else {
     // A deletion of this name that was cut short must not take the room of its successor.
+    RETURN_IF_ERROR(Forget(id.uuid));
     const absl::Status purged = backend_.Purge(id.uuid);
     if (!purged.ok()) LogWarning("trash of volume {}: {}", id.uuid, MessageOf(purged));
   }

@@ -211,6 +211,10 @@ void World::Delete(Claim& claim) {
   Trace(fmt::format("delete {}", claim.spec.name));
   claim.deleting = true;
   Call call(*this);
+  const auto found = machine_.volumes.find(claim.id.uuid);
+  const bool used_and_unfinished =
+      found != machine_.volumes.end() && found->second->now.record && !claim.data.empty() &&
+      found->second->now.record->volume.state == VolumeState::kAllocating;
   const absl::Status deleted = call.volumes.Delete(claim.id);
   if (!deleted.ok()) {
     if (absl::IsFailedPrecondition(deleted) && claim.created && !claim.restored) {
@@ -219,6 +223,8 @@ void World::Delete(Claim& claim) {
     return Trace("  " + MessageOf(deleted));
   }
   if (machine_.volumes.contains(claim.id.uuid)) Fail("deleted, and still there");
+  if (machine_.devices.contains(claim.id.uuid)) Fail("deleted, and its device is left");
+  if (used_and_unfinished) Fail("a used volume whose record is too old was deleted");
   Claim next;
   next.spec = claim.spec;
   next.id = claim.id;
