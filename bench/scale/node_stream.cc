@@ -102,7 +102,7 @@ void NodeStream::Handle(const v1::ToNode& message) {
 
 void NodeStream::Answer(const v1::Command& command) {
   v1::FromNode message;
-  *message.mutable_result() = node_.volumes_.CarryOut(command);
+  *message.mutable_result() = node_.volumes_.Execute(command);
   message.mutable_result()->set_id(command.id());
   if (ChangesSpace(command)) {
     v1::FromNode pools;

@@ -102,7 +102,7 @@ void Volumes::WriteBeside() {
   beside_ = (beside_ + kStepBeside) % kMostBeside;
 }
 
-v1::Result Volumes::CarryOut(const Command& command) {
+v1::Result Volumes::Execute(const Command& command) {
   const std::lock_guard lock(mutex_);
   v1::Result result = Dispatch(command);
   if (result.code() != 0) {

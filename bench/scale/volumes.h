@@ -20,7 +20,7 @@ class Volumes final {
   // All volumes, as the link wants them named.
   [[nodiscard]] std::vector<holdfast::link::v1::Volumes> Name() const;
   [[nodiscard]] holdfast::link::v1::Pools Measure() const;
-  [[nodiscard]] holdfast::link::v1::Result CarryOut(const holdfast::link::v1::Command& command);
+  [[nodiscard]] holdfast::link::v1::Result Execute(const holdfast::link::v1::Command& command);
   // Other programs write to the pool's filesystem: each call changes what is available.
   void WriteBeside();
 

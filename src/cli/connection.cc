@@ -24,7 +24,7 @@ absl::Status Explain(int error, const std::string& path) {
     case ENOENT:
       return NotFound("there is no socket '{}'; {}", path, kRemedy);
     case ECONNREFUSED:
-      return Unavailable("no server answers on '{}', which an earlier one left; {}", path, kRemedy);
+      return Unavailable("no server answers on '{}' (it has ended); {}", path, kRemedy);
     case EACCES:
     case EPERM:
       return MakeStatus(absl::StatusCode::kPermissionDenied,

@@ -16,16 +16,16 @@ namespace holdfast::cli {
 // How long an answer may take; the slowest call formats a filesystem.
 inline constexpr std::chrono::seconds kAnswerTime{30};
 
-// Connects to the socket at `path` once and hangs up again: OK if somebody listens. Otherwise
-// NOT_FOUND: there is no socket; UNAVAILABLE: a stale one, nobody listens; PERMISSION_DENIED;
-// FAILED_PRECONDITION: what is there is no socket. The message says what to do.
+// Connects to the socket at `path` once and hangs up again: OK if a server listens. Otherwise
+// NOT_FOUND: there is no socket; UNAVAILABLE: it is stale, no server listens; PERMISSION_DENIED;
+// FAILED_PRECONDITION: it is not a socket. The message says what to do.
 [[nodiscard]] absl::Status CheckListener(const std::string& path);
 
-// A channel to whoever listens on `endpoint`, sharing no connection with another channel.
+// A channel to the server on `endpoint`, sharing no connection with another channel.
 // INVALID_ARGUMENT unless it is a Unix socket; otherwise what CheckListener says.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& endpoint);
 
-// A call's answer as our own status. UNIMPLEMENTED says that somebody else answers on the socket.
+// A call's answer as our own status. UNIMPLEMENTED says that another program answers on the socket.
 [[nodiscard]] absl::Status FromGrpc(const grpc::Status& status);
 
 // Makes one blocking call of `method`, at most kAnswerTime: Call(stub, &Stub::ListPools, request).

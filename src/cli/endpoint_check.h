@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who answers on a CSI socket.
+// Finds out which server answers on a CSI socket.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a verb ends.
+// The exit codes of the verbs.
 #pragma once
 
 #include "core/status.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wish of a person or of the system that a verb ends, taken note of between two steps.
+// Records termination signals, so that a verb can stop between two steps.
 #pragma once
 
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `holdfast serve` is told on its command line.
+// The command line of `holdfast serve`.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table for eyes: columns as wide as their widest cell.
+// A text table, whose columns are as wide as their widest cell.
 #pragma once
 
 #include <string>

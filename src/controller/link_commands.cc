@@ -56,7 +56,7 @@ void SetRoom(csi::v1::GetCapacityResponse& room, const PoolCapacity& capacity) {
 
 }  // namespace
 
-link::v1::Result CarryOut(Service& service, const link::v1::Command& command) {
+link::v1::Result Execute(Service& service, const link::v1::Command& command) {
   link::v1::Result result;
   const grpc::Status status = Dispatch(service, command, *result.mutable_response());
   result.set_code(status.error_code());

@@ -14,7 +14,7 @@ namespace holdfast::controller {
 // Carries out one command by the table of RPCs (rpc_table.h); its status is in the result:
 // UNIMPLEMENTED for a method that no node carries out, INVALID_ARGUMENT for a request that cannot
 // be parsed, else the service's own. Thread-safe.
-[[nodiscard]] link::v1::Result CarryOut(Service& service, const link::v1::Command& command);
+[[nodiscard]] link::v1::Result Execute(Service& service, const link::v1::Command& command);
 
 // Whether the room in the pools may be another after such a command.
 [[nodiscard]] bool ChangesSpace(const std::string& method);

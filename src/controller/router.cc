@@ -12,10 +12,10 @@
 namespace holdfast::controller {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};  // for callers that set no deadline
+constexpr std::chrono::seconds kDefaultDeadline{60};  // for callers that set no deadline
 
 link::Deadline DeadlineOf(const grpc::ServerContext* context) {
-  link::Deadline::duration left = kPatience;
+  link::Deadline::duration left = kDefaultDeadline;
   if (context != nullptr) {
     left = std::min<link::Deadline::duration>(
         context->deadline() - std::chrono::system_clock::now(), left);

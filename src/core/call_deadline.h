@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// By when the call that a thread serves must be answered.
+// The deadline of the RPC that the current thread is serving.
 //
-// It belongs to the thread, because only the steps that wait for something far away ask for it, and
-// they are many layers below whoever knows it.
+// It belongs to the thread, because only the steps that wait for a remote system need it, and they
+// are many layers below the code that knows it.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class CallDeadline final {
 [[nodiscard]] bool IsPastCallDeadline();
 
 // How long this thread may wait for something: `longest`, or what is left until the caller gives
-// up, less a moment in which it can still be told why. Never negative.
+// up, less a moment to report why. Never negative.
 [[nodiscard]] std::chrono::milliseconds WithinCallDeadline(std::chrono::milliseconds longest);
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `holdfast serve` is told: the YAML file, and the checks that hold for flags as well.
+// The configuration of `holdfast serve`: the YAML file, and the checks that hold for flags, too.
 #pragma once
 
 #include <string>

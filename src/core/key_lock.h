@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operation at a time per key (a volume). Callers do not wait for each other; only for work
-// that nobody asked for, and not long.
+// A lock that admits one operation at a time per key (a volume). Callers do not wait for each
+// other; they wait only for background work, and only shortly.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class KeyLock final {
   // How long TryLock waits for a holder in the background.
   static constexpr std::chrono::seconds kPatience{2};
 
-  // Holds `key` until the guard goes. `operation` says for whom, e.g. "NodeStageVolume".
+  // Holds `key` until the guard is destroyed. `operation` says for whom, e.g. "NodeStageVolume".
   // ABORTED when the key is held, naming the operation that holds it: the CSI spec asks the CO for
   // one call per volume, and ABORTED makes every caller try again later. At once if another call
   // holds it; after kPatience if it is held in the background, because a CO that made one call at a

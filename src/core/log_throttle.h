@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps peers whom nobody knows from filling the log.
+// Keeps unauthenticated peers from filling the log.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of callers, tools and files, made fit for error messages and the log.
+// Makes text of callers, tools and files fit for error messages and the log.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,8 @@ namespace holdfast {
 // take 8 KiB of headers, and report RESOURCE_EXHAUSTED instead of the message when there are more.
 inline constexpr std::size_t kMaxMessageText = 2000;
 
-// `text` on one line: control characters, which could steer a terminal or forge a line of a log,
-// become blanks; of a text that is too long the middle is left out, not within a character of
-// UTF-8.
+// `text` as one line. Control characters, which could control a terminal or forge a log line,
+// become spaces; overlong text is elided in the middle, on UTF-8 boundaries.
 [[nodiscard]] std::string MessageText(std::string_view text);
 
 }  // namespace holdfast

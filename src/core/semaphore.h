@@ -11,9 +11,8 @@
 
 namespace holdfast {
 
-// Thread-safe; outlives its permits. Who has had a permit for longer than `patience` is
-// taken to hang and no longer counts, so that work that never ends does not keep the rest out
-// permanently.
+// Thread-safe; outlives its permits. A permit that was taken longer than `patience` ago belongs to
+// work that hangs and no longer counts, so that it does not keep the rest out permanently.
 //
 // Not std::counting_semaphore: that of libstdc++ before 13.3 can lose a wake-up (GCC bug 104928).
 class Semaphore final {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The volume id that the CO stores for ever: it names the pool that owns the bytes, and the node if
-// one does, so that no look-up table exists that could be lost.
+// The volume id that the CO stores permanently: it names the pool that owns the bytes, and the node
+// if one does, so that no look-up table exists that could be lost.
 #pragma once
 
 #include <optional>

@@ -100,7 +100,7 @@ class Filesystem {
   }
 };
 
-// The filesystem called `name` ("ext4"), for ever; nullptr if it is not supported.
+// The filesystem called `name` ("ext4"), valid permanently; nullptr if it is not supported.
 [[nodiscard]] const Filesystem* FindFilesystem(std::string_view name);
 
 // Waits, for seconds at most, for the end of a growth on this device that a call has not waited

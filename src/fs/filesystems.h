@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations behind FindFilesystem; each lives for ever.
+// The implementations behind FindFilesystem; each lives as long as the process.
 #pragma once
 
 #include "fs/filesystem.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The health of all mounted volumes at once, for those who list volumes.
+// The health of all mounted volumes at once, for lists of volumes.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a filesystem says it is, by one read: the stage of every formatted volume asks this, and
-// libblkid's answer costs twenty system calls.
+// The UUID of a filesystem, by one read: the stage of every formatted volume needs it, and libblkid
+// takes twenty system calls for it.
 #pragma once
 
 #include <string>

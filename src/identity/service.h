@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// csi.v1.Identity: who this is, what it can do, whether it is well.
+// The csi.v1.Identity service: the plugin's name and version, capabilities and health.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is who on the link: TLS with certificates on both sides, read again when the files change.
+// The credentials of both ends of the link: TLS with certificates on both sides, read again when
+// the files change.
 #pragma once
 
 #include <grpcpp/security/credentials.h>

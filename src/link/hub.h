@@ -47,7 +47,7 @@ class Hub final : public SessionOwner {
   [[nodiscard]] grpc::Service& service() { return service_; }
 
   // The node's answer to a command; its own status is in the result. Waits for a node that is not
-  // there, but not for ever: it may be on its way back. UNAVAILABLE when it does not come, or its
+  // there, for a limited time: it may be on its way back. UNAVAILABLE when it does not come, or its
   // stream breaks; DEADLINE_EXCEEDED as Session::Call.
   [[nodiscard]] absl::StatusOr<v1::Result> Call(const std::string& node, const v1::Command& command,
                                                 Deadline deadline);
@@ -60,7 +60,7 @@ class Hub final : public SessionOwner {
   [[nodiscard]] bool WaitFor(const std::string& node, Deadline deadline);
 
   // The time after a start in which nodes come back. False while it runs. It lasts longer while
-  // nodes come that have proved who they are; others do not count.
+  // authenticated nodes connect; others do not count.
   [[nodiscard]] bool IsSettled() const;
   // Waits for its end; false if the deadline comes first.
   [[nodiscard]] bool WaitUntilSettled(Deadline deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's end of the link: it dials the controller and does what it is told, for ever.
+// The node's end of the link: it dials the controller and carries out its commands.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call at a time per target or staging path, whichever volumes the calls are for.
+// A lock that admits one call at a time per target or staging path, whatever the volume.
 #pragma once
 
 #include "core/key_lock.h"

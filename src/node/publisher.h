@@ -33,8 +33,8 @@ class Publisher final {
   //   NOT_FOUND            no such volume
   //   ALREADY_EXISTS       published there in another way, or something else is mounted there
   //   FAILED_PRECONDITION  no parent directory of the target, not staged, cannot be used so, or
-  //   published elsewhere on this node with
-  //                        an access mode that allows one publication only
+  //                        published elsewhere on this node with an access mode that allows one
+  //                        publication only
   //   ABORTED              another call is at work at the target
   [[nodiscard]] absl::Status Publish(const PublishRequest& request) const;
 

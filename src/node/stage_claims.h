@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which volumes the stage records place at a path.
+// Finds the volumes that the stage records place at a path.
 #pragma once
 
 #include <string>

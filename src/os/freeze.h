@@ -2,8 +2,8 @@
 // Freezing a mounted filesystem (ioctl_fsfreeze): the one way to have its log written back in
 // place, and to learn whether another program holds it frozen.
 //
-// The kernel keeps no account of who froze a filesystem, and anybody may thaw it. It does refuse to
-// freeze it twice: a freeze that succeeded is the caller's own, until the caller ends it.
+// The kernel does not record which process froze a filesystem, and any may thaw it. It does refuse
+// to freeze it twice: a freeze that succeeded is the caller's own, until the caller ends it.
 //
 // Not for btrfs: a process that is killed while it thaws one leaves it read-only (Linux 6.18,
 // btrfs_unfreeze: the thaw reads the superblock, and the kill interrupts that).
@@ -20,9 +20,9 @@ namespace holdfast::os {
 // Needs CAP_SYS_ADMIN.
 [[nodiscard]] absl::Status Freeze(int directory_fd);
 
-// Ends a freeze, whoever began it. OK if there is none. A frozen filesystem that is unmounted stays
-// in the kernel, and keeps its device, until somebody mounts and thaws it (freeze_super holds a
-// reference, fs/super.c).
+// Ends a freeze, whichever process began it. OK if there is none. A frozen filesystem that is
+// unmounted stays in the kernel, and keeps its device, until somebody mounts and thaws it
+// (freeze_super holds a reference, fs/super.c).
 [[nodiscard]] absl::Status Thaw(int directory_fd);
 
 // Both, for where nobody could make a kill in between good.

@@ -31,7 +31,7 @@ struct RbdDevice {
   BlockDevice block;
   std::string cluster;         // fsid
   std::int64_t pool_id = -1;   // number of the pool in its cluster
-  std::string image_id;        // for ever: another one means another image of the same name
+  std::string image_id;        // permanent: another one means another image of the same name
   std::string client_address;  // of the client that this device is, "10.0.0.7:0/3489572340"
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path from a request, opened so that nobody can redirect it afterwards.
+// A path from a request, opened so that no other process can redirect it afterwards.
 #pragma once
 
 #include <sys/types.h>

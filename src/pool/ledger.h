@@ -37,7 +37,7 @@ class Ledger final {
 
   explicit Ledger(const SpacePolicy& policy) : policy_(policy) {}
 
-  // A promise in the making: given back when it goes, unless kept.
+  // A promise in the making: released when it is destroyed, unless kept.
   class [[nodiscard]] Grant final {
    public:
     Grant(Grant&& other) noexcept;

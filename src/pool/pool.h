@@ -31,7 +31,7 @@ struct PoolInfo {
 
 // The state of a pool for people and metrics.
 struct PoolUsage {
-  Bytes total = 0;              // size of what carries the pool
+  Bytes total = 0;              // size of the pool's storage
   Bytes free = 0;               // unused there now
   Bytes reserve = 0;            // kept for the host
   Bytes thick_provisioned = 0;  // sum of thick capacities
@@ -139,19 +139,18 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) = 0;
 
-  // Takes the device away. OK if it is not attached or the volume is gone. FAILED_PRECONDITION,
-  // with nothing changed, while it is mounted, published or open. UNAVAILABLE when nothing uses the
-  // device any more, but the kernel has not done with it, or what tells other nodes of it could not
-  // be removed: to be repeated some time.
+  // Removes the device. OK if there is none, or no such volume. FAILED_PRECONDITION, with nothing
+  // changed, while it is mounted, published or open. UNAVAILABLE: the device is unused, but the
+  // kernel has not released it or its shared claim could not be removed; retry later.
   [[nodiscard]] virtual absl::Status UnmapDevice(const VolumeId& id) = 0;
 
-  // Volumes of which MapDevice, of this process or an earlier one, made a device that is still
-  // there. A device that another program made of the same bytes does not count as far as that can
-  // be told without asking a cluster; UnmapOwnDevice can tell.
+  // Volumes that have a device made by MapDevice, of this process or an earlier one. Devices that
+  // another program made of the same bytes are left out as far as that is known without asking a
+  // cluster; UnmapOwnDevice makes sure.
   [[nodiscard]] virtual absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() = 0;
 
-  // UnmapDevice for a device that nobody is known to want: FAILED_PRECONDITION as well if it is
-  // not, or not alone, one that MapDevice made.
+  // UnmapDevice for a device that nothing is known to need: FAILED_PRECONDITION also if MapDevice
+  // did not make it, or if there is another one of the same bytes.
   [[nodiscard]] virtual absl::Status UnmapOwnDevice(const VolumeId& id) = 0;
 
   // ready -> formatting, with the filesystem's UUID, durable before it returns.

@@ -21,7 +21,7 @@ inline constexpr char kTemporaryRecordName[] = "record.json.tmp";
 class RecordStore final {
  public:
   // The record of `uuid`; sets nothing but the uuid of volume.id. Needs no serialising: what it
-  // reads may be old by then, so it never finds its way into the list.
+  // reads may be outdated at once, so it is never entered into the list.
   // NOT_FOUND if there is no such volume directory; INTERNAL if its record is damaged.
   // A directory without a record is an unfinished creation: state allocating, nothing else known.
   [[nodiscard]] static absl::StatusOr<VolumeRecord> Read(int volumes_fd, const std::string& uuid);

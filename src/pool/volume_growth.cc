@@ -30,8 +30,6 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes req
       AccountStored(id.uuid);  // only the stored record says how far it came
       return grown;
     }
-  } else {  // an earlier call may have been killed, or failed, before its own syncs
-    RETURN_IF_ERROR(records_.SyncAll(id.uuid));
   }
   // Repeated too, in case an earlier call stopped before the device showed the new size.
   RETURN_IF_ERROR(backend_.RefreshDevice(record));

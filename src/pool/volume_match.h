@@ -19,8 +19,8 @@ namespace holdfast::pool {
 [[nodiscard]] VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid,
                                      Bytes capacity, std::uint32_t sector_size);
 
-// How long ago the volume was recorded, by this machine's clock and that of the one that did it, to
-// the second: negative if that one was ahead, endlessly so if the time cannot be read.
+// The age of the record to the second, subject to clock skew between machines (it may be negative);
+// -infinity if created_at cannot be parsed.
 [[nodiscard]] absl::Duration AgeOf(const Volume& volume);
 
 }  // namespace holdfast::pool

@@ -9,7 +9,7 @@
 
 namespace holdfast::rbd {
 
-// Which pool it is, for ever: a pool that is made anew under the same name has another number.
+// The pool's permanent identity: a pool that is made again under the same name has another number.
 struct CephPoolIdentity {
   std::string cluster;  // fsid
   std::int64_t pool_id = -1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mapping, refreshing and unmapping in time that is bounded.
+// Maps, refreshes and unmaps RBD devices in bounded time.
 //
-// The kernel's client waits for the cluster as long as it takes: a store that stops in the moment
-// of a mapping holds that up until it is back. While the kernel is at work on a volume's device,
-// nobody can tell whether there is one.
+// The kernel's client waits for the cluster as long as it takes: an object store that stops during
+// a mapping holds that up until it is back. While the kernel works on a volume's device, it is not
+// known whether there is one.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an image itself says of having been formatted.
+// The mark on an image that records how it was formatted.
 //
 // A volume's record can be older than its image: restored from a backup, or put back by hand. So
 // the filesystem that an image was given is noted at the image, too, as image metadata

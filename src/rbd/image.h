@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RBD images: making, looking, growing, blanking, removing.
+// Operations on RBD images: make, inspect, grow, zero, remove.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,14 @@ namespace holdfast::rbd {
 inline constexpr std::uint64_t kImageFeatures = RBD_FEATURES_DEFAULT;
 
 struct ImageFacts {
-  std::string id;  // for ever: another one means another image of the same name
+  std::string id;  // permanent: another one means another image of the same name
   Bytes size = 0;
   std::uint64_t features = 0;
   std::vector<std::string> watchers;  // addresses of the clients that have it open, but not our own
 };
 
-// A name for an image of the volume: the UUID, and a part by chance, so that no image has the name
-// of an earlier one. Whoever removes an image by name, however late, removes that one or none.
-// UuidOfImage finds the volume in it.
+// Generates an image name from the UUID and a random suffix. Names are never reused, so a late
+// removal cannot hit a newer image. UuidOfImage extracts the UUID.
 [[nodiscard]] std::string NewImageName(const std::string& uuid);
 
 // Thread-safe, as all of these. Errors as Cluster::Try. An image is opened read-only to be looked

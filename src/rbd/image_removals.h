@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing images in time that is bounded.
+// Removes images in bounded time.
 //
-// librbd removes an image in one call, which takes as long as it has objects, and for ever when
-// another client removes the same image meanwhile (seen in 16.2). A repeated call waits for the
-// same removal.
+// librbd removes an image in one call, which takes time in proportion to its objects and never
+// returns if another client removes the same image at that time (seen in 16.2). A repeated call
+// waits for the same removal.
 #pragma once
 
 #include <string>

@@ -74,8 +74,8 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<pool::PoolUsage> GetUsage() override;
   // Abnormal: what the cluster's health says of the pool's data (AskDataProblem); a record or image
   // that is not as it should be; an image that a client has open which no node is recorded to be; a
-  // node that has the volume to write, whose client is gone. Of a cluster that does not answer no
-  // more is asked. What is found is looked at twice, a second apart, and told if it stays.
+  // node that has the volume to write, whose client is gone. Stops at the first cluster timeout. A
+  // problem is reported only if it is still present one second later.
   [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
   [[nodiscard]] std::vector<VolumeCondition> Conditions(std::span<const Volume> volumes) override;
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer of the monitors that is good for some seconds: many calls need it, and they need not
-// all ask, nor all wait for monitors that do not answer.
+// A cache of one monitor answer for a few seconds: many calls need it, and neither have all of them
+// to ask, nor to wait for monitors that do not answer.
 #pragma once
 
 #include <chrono>

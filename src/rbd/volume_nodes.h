@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes have a volume as a device or may have it, as the journal records it beside the
-// volume, and who may join them (docs/adr/0018).
+// The nodes that have a volume as a device or may have it, as recorded beside the volume's record,
+// and the rule for which other nodes may join them (docs/adr/0018).
 #pragma once
 
 #include <string>

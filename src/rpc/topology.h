@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where volumes can be reached, in CSI's words.
+// Accessible topology: from where volumes can be reached.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes connections as long as file descriptors are left for everything else. gRPC's own listener,
-// when it meets the limit once, is deaf for ever.
+// Accepts connections while enough file descriptors remain for everything else. gRPC's own listener
+// stops accepting permanently after one EMFILE.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Health over HTTP, for those who cannot call the CSI socket.
+// Health checks over HTTP, for clients that cannot call the CSI socket.
 #pragma once
 
 #include <grpcpp/server.h>

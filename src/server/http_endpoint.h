@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain HTTP for those who look on from outside: kubelet's probes, Prometheus.
+// Plain HTTP for monitoring: the kubelet's probes, Prometheus.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct HttpAnswer {
 // its time: the others are not kept waiting. One call answers all who asked before it began.
 using HttpRoutes = std::map<std::string, std::function<HttpAnswer()>>;
 
-// Serves until it goes; then waits for the handlers that run.
+// Serves until it is destroyed; then waits for running handlers.
 //
 // Whoever reaches the port can send anything, so all is bounded: headers (4 KiB; bodies are not
 // read), time (2 s until the request is there, 2 s for the answer to be taken, however the bytes

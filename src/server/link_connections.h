@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds what the connections of the link's port cost. Anybody may open one; nobody but a node of
-// the cluster keeps it.
+// Limits the cost of connections to the link's port. Any program may open one; only nodes of the
+// cluster may keep it.
 //
 // gRPC 1.51 bounds neither connections nor, before a message is complete, its size, and gives no
 // hold on a connection. So each one is known here by a descriptor of its own, which cuts it.
@@ -22,7 +22,7 @@ namespace holdfast::server {
 // Thread-safe.
 class LinkConnections final : public link::PeerWatch {
  public:
-  // Who has not proved by then that it is a node is cut off.
+  // A peer that has not proved by then that it is a node is cut off.
   static constexpr std::chrono::seconds kProofTime{15};
 
   struct Bounds {

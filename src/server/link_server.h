@@ -17,7 +17,7 @@
 
 namespace holdfast::server {
 
-// Serves until it goes; then ends every stream.
+// Serves until it is destroyed; then ends every stream.
 class LinkServer final {
  public:
   // `address` is HOST:PORT. FAILED_PRECONDITION when it cannot be had. The certificates have been

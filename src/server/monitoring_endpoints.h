@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses on which others look on, as the configuration has them.
+// The configured endpoints for health checks and metrics.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -14,7 +14,7 @@
 
 namespace holdfast::server {
 
-// Serves until it goes.
+// Serves until it is destroyed.
 class MonitoringEndpoints final {
  public:
   // `server` is the one on the CSI socket; it and `metrics` outlive the observation.

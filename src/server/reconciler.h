@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for what kills, errors and hands have left half done, and ends it: once right after the
-// start, then again and again. docs/adr/0014 tells what is done about which leftover, and why.
+// Finds and repairs leftovers of kills, errors and manual changes: right after the start, then
+// periodically. docs/adr/0014 lists each kind of leftover and its repair.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,14 @@
 
 namespace holdfast::server {
 
-// One thread of its own, and while it looks after a pool another one, so that a pool that hangs is
-// passed over until it answers. It looks without locks; only to end something it takes the volume's
-// lock, which no call is made to wait for long (KeyLock), and which it does without when a call
-// holds it. After each such step it rests as long as the step took. Public functions are
-// thread-safe.
+// Has one thread, and another one for each pool while it examines that, so that a pool that hangs
+// is skipped until it answers. It searches without locks. To repair a volume it takes the volume's
+// lock; it skips volumes that a call is using, and calls wait for it only shortly (KeyLock). After
+// each repair it rests as long as the repair took. Public functions are thread-safe.
 class Reconciler final {
  public:
-  // Each pause between rounds is within a fifth of this, by chance, so that the nodes of a cluster
-  // do not all look at once.
+  // Each pause between rounds is random within a fifth of this, so that the nodes of a cluster do
+  // not all search at once.
   static constexpr std::chrono::seconds kInterval{30};
 
   // A pool that takes longer is reported, and the next ones have their turn.

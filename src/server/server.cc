@@ -250,7 +250,7 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Serve
           .measure = [&] { return controller::MeasurePools(parts.pools); },
           .carry_out =
               [&](const link::v1::Command& command) {
-                return controller::CarryOut(service, command);
+                return controller::Execute(service, command);
               },
           .changes_space = controller::ChangesSpace,
           .count_pools = [&] { return controller::CountListable(parts.pools); },

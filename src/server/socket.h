@@ -10,18 +10,19 @@
 
 namespace holdfast::server {
 
-// Makes the socket's directory if need be. FAILED_PRECONDITION when somebody answers on the socket,
-// or something that is no socket has its name; a stale socket is no obstacle.
+// Makes the socket's directory if need be. FAILED_PRECONDITION when a server answers on the socket,
+// or its name is that of something else; a stale socket is replaced.
 [[nodiscard]] absl::Status PrepareSocket(const std::string& path);
 
 // Listens at `path`, which PrepareSocket has found free, in the place of a stale socket. For its
 // owner alone if the umask says so.
 [[nodiscard]] absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path);
 
-// Removes the socket at `path` unless somebody listens there; anything else stays.
+// Removes the socket at `path` unless a server listens there; anything else stays.
 void RemoveDeadSocket(const std::string& path);
 
-// Takes the name of a socket away when it goes, so that callers see at once that nobody is there.
+// Removes a socket's name when it is destroyed, so that callers see at once that no server is
+// there.
 class SocketName final {
  public:
   explicit SocketName(std::string path) : path_(std::move(path)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signals that end the process, and an end that comes in time whatever hangs.
+// Handles termination signals, and ends the process in time whatever hangs.
 #pragma once
 
 #include <chrono>

@@ -107,7 +107,7 @@ def test_a_writer_whose_client_is_gone_is_named(driver, ceph, image_watch):
     gone = "10.9.8.7:0/4711"
     record_nodes(ceph, volume.volume_id, holder("n1", gone))
     said = condition(driver, volume)
-    assert f"node 'n1' has the volume, but its client {gone} has image '{image}'" in said
+    assert f"node 'n1' has the volume, but its client {gone} no longer has image '{image}' open" in said
     assert "another node may take the volume over" in said
     image_watch(image)
     record_nodes(ceph, volume.volume_id, holder("n1", gone, "writers"),

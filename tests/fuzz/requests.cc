@@ -99,7 +99,7 @@ class Driver final {
     Check((service.*method)(nullptr, &request, &response));
   }
 
-  void CarryOut(const std::string& bytes) {
+  void Execute(const std::string& bytes) {
     link::v1::Command command;
     if (!command.ParseFromString(bytes)) return;
     if (const controller::Rpc* const rpc = controller::FindRpc(command.method())) {
@@ -109,7 +109,7 @@ class Driver final {
         command.set_request(request->SerializeAsString());
       }
     }
-    const link::v1::Result result = controller::CarryOut(*controller_, command);
+    const link::v1::Result result = controller::Execute(*controller_, command);
     Check(grpc::Status(static_cast<grpc::StatusCode>(result.code()), result.message()));
   }
 
@@ -168,7 +168,7 @@ class Driver final {
       case 12:
         return Call(c, &controller::Service::ControllerGetVolume, bytes);
       case 13:
-        return CarryOut(bytes);
+        return Execute(bytes);
       case 14:
         return Call(c, &controller::Service::ControllerPublishVolume, bytes);
       default:

@@ -371,33 +371,4 @@ absl::Status MemoryBackend::Unmap(const pool::VolumeRecord& record) {
   return open ? FailedPrecondition("the device is in use") : absl::OkStatus();
 }
 
-namespace {
-
-class LedgerReservation final : public pool::Reservation {
- public:
-  explicit LedgerReservation(pool::Ledger::Grant grant) : grant_(std::move(grant)) {}
-  void Commit() override { grant_.Keep(); }
-
- private:
-  pool::Ledger::Grant grant_;
-};
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<pool::Reservation>> MemorySpace::Reserve(const std::string& uuid,
-                                                                        Provisioning provisioning,
-                                                                        Bytes increment) {
-  const auto room = [this]() -> absl::StatusOr<pool::Room> {
-    return pool::Room{.total = machine_.total, .available = machine_.Available()};
-  };
-  const auto allocated = [this](const std::string& volume) -> std::optional<Bytes> {
-    const auto found = machine_.volumes.find(volume);
-    if (found == machine_.volumes.end() || !found->second->now.image) return std::nullopt;
-    return found->second->now.image->allocated;
-  };
-  ASSIGN_OR_RETURN(pool::Ledger::Grant grant,
-                   ledger_.Reserve(uuid, provisioning, increment, room, allocated));
-  return std::make_unique<LedgerReservation>(std::move(grant));
-}
-
 }  // namespace holdfast::simulator

@@ -22,6 +22,7 @@ struct Content {
   bool complete = false;   // mkfs has come to its end
   std::string data;        // what a user wrote and synced; empty: nothing
   Bytes end = 0;           // behind the last byte that is not zero
+  bool hidden = false;     // a probe recognises nothing, though there are data
 };
 
 struct Image {

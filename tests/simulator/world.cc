@@ -39,8 +39,8 @@ World::World(std::uint64_t seed, bool trace) : random_(seed), trace_(trace) {
     return *(rates.begin() + random_() % rates.size());
   };
   error_rate_ = rate({0, 0.01, 0.05, 0.2});
-  kill_rate_ = rate({0, 0.005, 0.02});
-  power_rate_ = rate({0, 0.005, 0.02});
+  kill_rate_ = rate({0, 0.005, 0.02, 0.05});
+  power_rate_ = rate({0, 0.005, 0.02, 0.05});
   backup_rate_ = rate({0, 0, 0.1, 0.3});
   machine_.total = Chance(0.5) ? 16 * kUnit : 64 * kUnit;
   for (std::uint64_t i = 0; i < 2; ++i) {
@@ -126,6 +126,7 @@ void World::RunCalls() {
 
 void World::StartProcess() {
   dead_ = false;
+  counted_ = false;
   Trace("process starts");
   for (Claim& claim : claims_) claim.locked = false;
   process_ = std::make_unique<Process>(policy_);
@@ -134,6 +135,7 @@ void World::StartProcess() {
   for (const auto& [uuid, directory] : machine_.volumes) uuids.push_back(uuid);
   try {
     for (const std::string& uuid : uuids) (void)call.volumes.Count(uuid);
+    counted_ = true;
   } catch (const Killed&) {  // at once
   }
 }
@@ -150,7 +152,8 @@ void World::ActAsOrchestrator() {
 
 void World::Act(Claim& claim) {
   ++lives_;
-  if (claim.restored && claim.data.empty() && !machine_.volumes.contains(claim.id.uuid)) {
+  if (claim.restored && claim.data.empty() && !machine_.volumes.contains(claim.id.uuid) &&
+      !machine_.volumes_durable.contains(claim.id.uuid)) {
     claim.created = claim.restored = false;  // removed as an unfinished creation
     claim.size = 0;
     claim.backups.clear();
@@ -223,6 +226,9 @@ void World::Delete(Claim& claim) {
     return Trace("  " + MessageOf(deleted));
   }
   if (machine_.volumes.contains(claim.id.uuid)) Fail("deleted, and still there");
+  if (machine_.volumes_durable.contains(claim.id.uuid)) {
+    Fail("deleted, and there again after a power cut");
+  }
   if (machine_.devices.contains(claim.id.uuid)) Fail("deleted, and its device is left");
   if (used_and_unfinished) Fail("a used volume whose record is too old was deleted");
   Claim next;
@@ -236,6 +242,11 @@ void World::Delete(Claim& claim) {
 void World::Grow(Claim& claim) {
   const Bytes target = claim.size + SomeSize();
   Trace(fmt::format("grow {} {}", claim.spec.name, target));
+  const auto found = machine_.volumes.find(claim.id.uuid);
+  const bool differs =
+      found != machine_.volumes.end() && found->second->now.record && found->second->now.image &&
+      found->second->now.record->grow_to_bytes == 0 &&
+      found->second->now.image->size != found->second->now.record->volume.capacity_bytes;
   Call call(*this);
   const auto grown = call.volumes.Grow(claim.id, target, 0);
   if (!grown.ok()) {
@@ -243,6 +254,11 @@ void World::Grow(Claim& claim) {
     return Trace("  " + MessageOf(grown.status()));
   }
   if (grown->volume.capacity_bytes < target) Fail("grown, and too small");
+  const Image* const image = ImageOf(claim);
+  if (differs) Fail("bytes of another size than the record says were grown");
+  if (image == nullptr || image->size != grown->volume.capacity_bytes) {
+    Fail("grown to another size than the bytes have");
+  }
   claim.size = std::max(claim.size, grown->volume.capacity_bytes);
   claim.spec.required_bytes = std::min(claim.spec.required_bytes, claim.size);
   claim.backups.push_back(*grown);
@@ -264,8 +280,10 @@ absl::Status World::Format(Call& call, Claim& claim, const pool::VolumeRecord& r
     }
     return call.volumes.FinishFormatting(claim.id);
   };
-  ASSIGN_OR_RETURN(const std::string mark, call.volumes.FormattedUuid(claim.id));
-  if (!mark.empty()) return finish(mark);
+  if (volume.state == VolumeState::kFormatting) {
+    ASSIGN_OR_RETURN(const std::string mark, call.volumes.FormattedUuid(claim.id));
+    if (!mark.empty()) return finish(mark);
+  }
   image = ImageOf(claim);
   if (image == nullptr) return NotFound("the image went");
   if (volume.state == VolumeState::kFormatting && !image->content.data.empty()) {
@@ -274,16 +292,23 @@ absl::Status World::Format(Call& call, Claim& claim, const pool::VolumeRecord& r
   if (volume.state == VolumeState::kFormatting) {
     RETURN_IF_ERROR(call.volumes.Zero(claim.id));
     RETURN_IF_ERROR(call.volumes.Map(claim.id).status());
-  } else if (image->content.end != 0) {
-    return FailedPrecondition("the device is not blank");
   }
   const std::string uuid = UuidOf(++tokens_, 7);
-  RETURN_IF_ERROR(call.volumes.StartFormatting(claim.id, uuid));
+  const bool blank = image->content.end == 0 || image->content.hidden;
+  const absl::Status started = blank ? call.volumes.StartFormatting(claim.id, uuid)
+                                     : FailedPrecondition("the device is not blank");
+  if (absl::IsFailedPrecondition(started)) {
+    ASSIGN_OR_RETURN(const std::string mark, call.volumes.FormattedUuid(claim.id));
+    if (!mark.empty()) return finish(mark);
+  }
+  RETURN_IF_ERROR(started);
   const Fault begun = At("mkfs begins", claim.id.uuid);
   image = ImageOf(claim);
   if (image == nullptr) return NotFound("the image went");
   if (image->content.end != 0) Fail("mkfs runs on bytes that are not blank");
-  image->content = {.filesystem = uuid, .complete = false, .data = "", .end = kUnit};
+  if (!image->mark.empty()) Fail("mkfs runs on bytes that are marked as formatted");
+  image->content = {
+      .filesystem = uuid, .complete = false, .data = "", .end = kUnit, .hidden = false};
   After(begun);
   if (begun != Fault::kNone) return Internal("mkfs failed");
   image->content.complete = true;
@@ -335,6 +360,8 @@ absl::Status World::Write(Claim& claim) {
   image.content.data = claim.data;
   if (Chance(0.7)) image.content.end = device.size;
   image.content.end = std::max(image.content.end, kUnit);
+  // A user may have removed what a probe recognises.
+  if (!image.mark.empty() && Chance(0.05)) image.content.hidden = true;
   image.allocated = std::max(image.allocated, image.content.end);
   device.directory->synced_image = image;
   if (device.directory->durable.image) device.directory->durable.image = image;
@@ -375,7 +402,7 @@ void World::RestoreBackup(Claim& claim) {
   if (record.volume.state == VolumeState::kFormatting && record.volume.filesystem_uuid.empty()) {
     record.volume.state = VolumeState::kReady;
   }
-  const bool drop_mark = Chance(0.3);
+  const bool drop_mark = Chance(0.3) && !directory.now.image->content.hidden;
   if (drop_mark) directory.now.image->mark.clear();
   if (drop_mark) directory.durable.image->mark.clear();
   directory.synced_image = directory.durable.image;
@@ -396,94 +423,6 @@ void World::Quiesce() {
   RunCalls();
   for (int round = 0; round < 2; ++round) Reconcile();
   CheckAtRest();
-}
-
-void World::Check() {
-  if (!problem_.empty()) return;
-  for (const Claim& claim : claims_) CheckClaim(claim);
-}
-
-void World::CheckClaim(const Claim& claim) {
-  const auto now = machine_.volumes.find(claim.id.uuid);
-  const bool wanted = claim.created && !claim.deleting;
-  if (now != machine_.volumes.end()) CheckFiles(claim, now->second->now, false);
-  const auto device = machine_.devices.find(claim.id.uuid);
-  if (device != machine_.devices.end() && device->second.open && wanted) {
-    const auto& image = device->second.directory->now.image;
-    if (image && image->size < device->second.size) Fail("bytes that a device shows were cut off");
-  }
-  // A record that says that the creation was not completed may remove a volume without data.
-  if (!wanted || (claim.restored && claim.data.empty())) return;
-  if (now == machine_.volumes.end()) return Fail(claim.spec.name + " is gone");
-  const auto durable = machine_.volumes_durable.find(claim.id.uuid);
-  if (durable == machine_.volumes_durable.end()) {
-    return Fail(claim.spec.name + " would be gone after a power cut");
-  }
-  CheckFiles(claim, durable->second->durable, true);
-  for (const Directory::Files* const files : {&now->second->now, &durable->second->durable}) {
-    if (!files->image) return Fail(claim.spec.name + " has lost its image");
-    if (!claim.data.empty() && files->image->content.data != claim.data) {
-      return Fail(claim.spec.name + " has lost its data");
-    }
-    if (claim.restored) continue;
-    if (!files->record || !pool::IsUsable(files->record->volume.state)) {
-      return Fail(claim.spec.name + " has no usable record");
-    }
-    // A growth whose bytes are there is finished by the next call.
-    const Bytes recorded =
-        std::max(files->record->volume.capacity_bytes, files->record->grow_to_bytes);
-    if (recorded < claim.size || files->image->size < claim.size) {
-      return Fail(claim.spec.name + " is smaller than its caller was told");
-    }
-  }
-}
-
-// What is true of the files of every volume, whether its caller knows of it or not.
-void World::CheckFiles(const Claim& claim, const Directory::Files& files, bool durable) {
-  if (!files.record || claim.restored) return;
-  const Volume& volume = files.record->volume;
-  if (!pool::IsUsable(volume.state)) return;
-  const std::string name = claim.spec.name + (durable ? " after a power cut" : "");
-  if (!files.image) return Fail(name + " has a usable record and no image");
-  if (files.image->size < volume.capacity_bytes)
-    Fail(name + " has less bytes than its record says");
-  if (volume.provisioning == Provisioning::kThick &&
-      files.image->allocated < volume.capacity_bytes) {
-    Fail(name + " is not thick");
-  }
-  if (volume.state == VolumeState::kFormatted && files.image->mark != volume.filesystem_uuid) {
-    Fail(name + " is recorded as formatted before its image is marked");
-  }
-  if (volume.state == VolumeState::kReady && !files.image->mark.empty()) {
-    Fail(name + " is recorded as never formatted, and marked");
-  }
-}
-
-void World::CheckAtRest() {
-  if (!problem_.empty()) return;
-  Check();
-  Bytes thick = 0;
-  Bytes thin = 0;
-  for (const Claim& claim : claims_) {
-    if (claim.restored) return;  // it may need an administrator
-  }
-  if (!machine_.trash.empty()) Fail("the trash is not empty");
-  for (const auto& [uuid, directory] : machine_.volumes) {
-    if (!directory->now.record) return Fail("a directory without a record is left");
-    const pool::VolumeRecord& record = *directory->now.record;
-    if (!pool::IsUsable(record.volume.state)) return Fail("a volume is left half done");
-    if (record.grow_to_bytes != 0) return Fail("a growth is left half done");
-    if (!process_->listed.contains(uuid)) return Fail("a volume is not listed");
-    const bool is_thick = record.volume.provisioning == Provisioning::kThick;
-    (is_thick ? thick : thin) += record.volume.capacity_bytes;
-  }
-  const pool::Ledger& ledger = process_->ledger;
-  if (ledger.Promised(Provisioning::kThick) != thick ||
-      ledger.Promised(Provisioning::kThin) != thin) {
-    Fail(fmt::format("the ledger has {} thick and {} thin, the records {} and {}",
-                     ledger.Promised(Provisioning::kThick), ledger.Promised(Provisioning::kThin),
-                     thick, thin));
-  }
 }
 
 }  // namespace holdfast::simulator

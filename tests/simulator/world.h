@@ -63,8 +63,10 @@ class World final : public Faults {
   void RestoreBackup(Claim& claim);
   void Quiesce();
 
+  // world_checks.cc
   void Check();
   void CheckClaim(const Claim& claim);
+  void CheckAccount(const Claim& claim);
   void CheckFiles(const Claim& claim, const Directory::Files& files, bool durable);
   void CheckAtRest();
   void Fail(std::string what);
@@ -81,8 +83,9 @@ class World final : public Faults {
   std::vector<Claim> claims_;
   std::unique_ptr<Process> process_;
   Fibers* fibers_ = nullptr;
-  bool dead_ = true;    // no process runs
-  bool quiet_ = false;  // no more faults
+  bool dead_ = true;      // no process runs
+  bool counted_ = false;  // its start is over
+  bool quiet_ = false;    // no more faults
   std::string problem_;
   std::uint64_t lives_ = 0;
   std::uint64_t tokens_ = 0;

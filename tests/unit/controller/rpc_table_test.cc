@@ -55,12 +55,12 @@ TEST_CASE("a node carries out a command with the service's own answer") {
   capability.mutable_access_mode()->set_mode(
       csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
   const link::v1::Result result =
-      CarryOut(services.controller, CommandOf("CreateVolume", request.SerializeAsString()));
+      Execute(services.controller, CommandOf("CreateVolume", request.SerializeAsString()));
   CHECK(result.code() == 0);
   csi::v1::CreateVolumeResponse response;
   REQUIRE(response.ParseFromString(result.response()));
   CHECK_THAT(response.volume().volume_id(), Catch::StartsWith("default:n1:"));
-  const link::v1::Result failed = CarryOut(services.controller, CommandOf("DeleteVolume"));
+  const link::v1::Result failed = Execute(services.controller, CommandOf("DeleteVolume"));
   CHECK(failed.code() == grpc::StatusCode::INVALID_ARGUMENT);
   CHECK_THAT(failed.message(), Catch::Contains("volume_id"));
   CHECK(failed.response().empty());
@@ -72,14 +72,14 @@ TEST_CASE("a node carries out no other methods") {
                              "/csi.v1.Controller/CreateVolume", "GetCapacity",
                              "ControllerGetCapabilities", "ControllerPublishVolume"}) {
     CAPTURE(method);
-    const link::v1::Result result = CarryOut(services.controller, CommandOf(method));
+    const link::v1::Result result = Execute(services.controller, CommandOf(method));
     CHECK(result.code() == grpc::StatusCode::UNIMPLEMENTED);
     CHECK_THAT(result.message(), Catch::Contains("older than the controller's"));
     CHECK(result.response().empty());
     CHECK_FALSE(ChangesSpace(method));
   }
   const link::v1::Result result =
-      CarryOut(services.controller, CommandOf("\x1b[31m" + std::string(1 << 20, 'x')));
+      Execute(services.controller, CommandOf("\x1b[31m" + std::string(1 << 20, 'x')));
   CHECK(result.message().size() < 300);
   CHECK_THAT(result.message(), !Catch::Contains("\x1b"));
 }
@@ -91,7 +91,7 @@ TEST_CASE("bytes that are no request are refused") {
       if (rpc.answered_by == AnsweredBy::kController) continue;
       CAPTURE(rpc.method);
       const link::v1::Result result =
-          CarryOut(services.controller, CommandOf(std::string(rpc.method), bytes));
+          Execute(services.controller, CommandOf(std::string(rpc.method), bytes));
       CHECK(result.code() == grpc::StatusCode::INVALID_ARGUMENT);
       CHECK_THAT(result.message(), Catch::Contains("cannot be parsed"));
     }
