@@ -11,7 +11,8 @@ namespace holdfast::pool {
 
 absl::Status VolumeLifecycle::Delete(const VolumeId& id) {
   auto record = records_.Read(id.uuid);
-  if (absl::IsNotFound(record.status())) {
+  if (absl::IsNotFound(record.status())) {  // perhaps discarded by a call that failed then
+    RETURN_IF_ERROR(Forget(id.uuid));
     VolumeRecord none;
     none.volume.id.uuid = id.uuid;
     return FinishDeletion(none);
