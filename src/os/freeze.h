@@ -21,11 +21,11 @@ namespace holdfast::os {
 [[nodiscard]] absl::Status Freeze(int directory_fd);
 
 // Ends a freeze, whichever process began it. OK if there is none. A frozen filesystem that is
-// unmounted stays in the kernel, and keeps its device, until somebody mounts and thaws it
+// unmounted stays in the kernel, and keeps its device, until it is mounted and thawed
 // (freeze_super holds a reference, fs/super.c).
 [[nodiscard]] absl::Status Thaw(int directory_fd);
 
-// Both, for where nobody could make a kill in between good.
+// Both, for callers that cannot repair what a kill in between leaves.
 [[nodiscard]] absl::Status FlushByFreezing(int directory_fd);
 
 }  // namespace holdfast::os

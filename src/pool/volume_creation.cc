@@ -2,7 +2,7 @@
 // Creation: reserve, record "allocating", make the bytes, record "ready".
 //
 // What a kill leaves after each step, and who cleans up (Repair, or a repeated call): a record
-// "allocating", with or without bytes: removed, because the CO was never told of the volume; a
+// "allocating", with or without bytes: removed, because CreateVolume never returned it; a
 // record "ready": the volume, found again by its name.
 #include "core/log.h"
 #include "pool/volume_evidence.h"
@@ -63,7 +63,7 @@ absl::Status VolumeLifecycle::Fill(VolumeRecord& record) {
   const VolumeRecord allocating = record;
   record.volume.state = VolumeState::kReady;
   RETURN_IF_ERROR(records_.Replace(allocating, record));
-  return records_.SyncName();  // before the CO is told
+  return records_.SyncName();  // before the CO gets its answer
 }
 
 absl::Status VolumeLifecycle::MakeBytes(const VolumeRecord& record) {
@@ -75,7 +75,7 @@ absl::Status VolumeLifecycle::MakeBytes(const VolumeRecord& record) {
 }
 
 absl::Status VolumeLifecycle::UndoCreation(VolumeRecord record, const absl::Status& cause) {
-  record.volume.state = VolumeState::kAllocating;  // the CO is not told of it
+  record.volume.state = VolumeState::kAllocating;  // CreateVolume fails, so the CO does not know it
   absl::Status removed = RequireUnwanted(backend_, record);
   if (removed.ok()) removed = FinishDeletion(record);
   if (removed.ok()) return cause;

@@ -38,7 +38,7 @@ absl::Status VolumeLifecycle::WriteTombstone(const VolumeRecord& record, const V
   return absl::OkStatus();
 }
 
-// For a volume that is a tombstone, or discarded, or of which the CO was never told.
+// For a volume that is a tombstone, or discarded, or that CreateVolume never returned.
 absl::Status VolumeLifecycle::FinishDeletion(const VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
   // The deletion has begun, so the answer must be one that makes the caller repeat it.
