@@ -13,7 +13,7 @@
 namespace holdfast::pool {
 
 // Serves one call, with the objects that serve it. Errors common to all functions: those of the
-// backend; NOT_FOUND if there is no such volume, or none that a CO was told of.
+// backend; NOT_FOUND if there is no such volume, or only an unfinished one.
 class VolumeLifecycle final {
  public:
   VolumeLifecycle(VolumeRecords& records, VolumeBackend& backend, VolumeSpace& space)

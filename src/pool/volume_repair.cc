@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ending what was left half done: deletions are finished, creations that the CO was never told of
+// Ending what was left half done: deletions are finished, creations that were never answered
 // removed, growths finished or taken back. Interrupted formatting is left to the next stage, which
 // alone knows filesystems. And what must be known of each volume before the first call.
 #include <algorithm>

@@ -127,6 +127,8 @@ TEST_CASE_METHOD(Fixture, "what was marked is not zeroed, formatted, grown or de
   REQUIRE_OK(volumes.StartFormatting(kId, kFirst));
   const VolumeRecord formatting = Record();
   REQUIRE_OK(volumes.FinishFormatting(kId));
+  CHECK_FAILS(volumes.StartFormatting(kId, kFirst), kFailedPrecondition,
+              "is formatted: it is never formatted again");
   Record() = ready;
   CHECK_FAILS(volumes.StartFormatting(kId, kSecond), kFailedPrecondition,
               "it is never formatted again");
@@ -138,6 +140,15 @@ TEST_CASE_METHOD(Fixture, "what was marked is not zeroed, formatted, grown or de
   Record().volume.state = VolumeState::kAllocating;
   CHECK_FAILS(volumes.Delete(kId), kFailedPrecondition, "its image was formatted");
   CHECK_FAILS(Create(), kFailedPrecondition, "its image was formatted");
+}
+
+TEST_CASE_METHOD(Fixture, "a growth of an old record is not finished on larger bytes") {
+  REQUIRE_OK(Create());
+  Record().grow_to_bytes = 4 * kVolumeGranularity;
+  machine.volumes.at(kUuid)->now.image->size = 8 * kVolumeGranularity;
+  CHECK_FAILS(volumes.Map(kId).status(), kFailedPrecondition, "the record is older than the image");
+  CHECK(Record().volume.capacity_bytes == 2 * kVolumeGranularity);
+  CHECK(Record().grow_to_bytes == 4 * kVolumeGranularity);
 }
 
 TEST_CASE_METHOD(Fixture, "a tombstone of another filesystem removes nothing") {
