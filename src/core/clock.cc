@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/clock.h"
 
-#include <fmt/chrono.h>
-
-#include <chrono>
+#include <absl/time/clock.h>
 
 namespace holdfast {
 
-std::string NowRfc3339() {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+std::string Rfc3339(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
+
+std::string NowRfc3339() { return Rfc3339(absl::Now()); }
 
 }  // namespace holdfast

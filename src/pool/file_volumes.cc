@@ -96,10 +96,12 @@ absl::StatusOr<std::string> ImageBytes::ReadMark(const VolumeRecord& record) {
   return FormattedUuid(image.get());
 }
 
-absl::Status FileBackend::Make(const VolumeRecord& record) {
+absl::StatusOr<std::string> FileBackend::Make(const VolumeRecord& record) {
+  const Volume& volume = record.volume;
   ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool_.volumes, record.volume.id.uuid));
-  return MakeImage(directory.get(), record.volume.capacity_bytes, record.volume.provisioning);
+                   os::OpenDirectoryAt(pool_.volumes, volume.id.uuid));
+  RETURN_IF_ERROR(MakeImage(directory.get(), volume.capacity_bytes, volume.provisioning));
+  return std::string();
 }
 
 absl::Status FileBackend::RemoveUnfinished(const VolumeRecord& record) {
@@ -124,6 +126,7 @@ absl::Status FileBackend::Sync(const VolumeRecord& record) {
 }
 
 absl::Status FileBackend::Zero(const VolumeRecord& record) {
+  RETURN_IF_ERROR(Unmap(record));
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
   return ZeroImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
 }

@@ -18,6 +18,7 @@ class FileRecords final : public VolumeRecords {
  public:
   FileRecords(RecordStore& records, const VerifiedPool& pool) : records_(records), pool_(pool) {}
 
+  bool AreShared() const override { return false; }
   absl::StatusOr<VolumeRecord> Read(const std::string& uuid) override;
   absl::Status Insert(const VolumeRecord& record) override;
   absl::Status Replace(const VolumeRecord& present, const VolumeRecord& next) override;
@@ -61,11 +62,14 @@ class FileBackend final : public VolumeBackend {
   absl::StatusOr<std::string> ReadMark(const VolumeRecord& record) override {
     return bytes_.ReadMark(record);
   }
-  absl::Status Make(const VolumeRecord& record) override;
+  std::string NewName(const std::string&) override { return {}; }
+  absl::StatusOr<std::string> Make(const VolumeRecord& record) override;
   absl::Status RemoveUnfinished(const VolumeRecord& record) override;
   absl::Status Extend(const VolumeRecord& record, Bytes size) override;
   absl::Status CutOff(const VolumeRecord& record, Bytes size) override;
   absl::Status Sync(const VolumeRecord& record) override;
+  // No other node reaches the image.
+  absl::Status RequireHeldHere(const VolumeRecord&) override { return absl::OkStatus(); }
   absl::Status Zero(const VolumeRecord& record) override;
   absl::Status Mark(const VolumeRecord& record) override;
   absl::StatusOr<Bytes> Allocated(const VolumeRecord& record) override;

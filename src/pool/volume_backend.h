@@ -22,17 +22,23 @@ class VolumeRecords {
  public:
   virtual ~VolumeRecords() = default;
 
+  // Whether other processes change these records, too. The caller's lock does not keep those out:
+  // only Insert, Replace and Remove do, each of which holds if nobody was faster. Such a pool keeps
+  // its own account of space (VolumeSpace).
+  [[nodiscard]] virtual bool AreShared() const = 0;
+
   // NOT_FOUND if there is none; INTERNAL if it is damaged. Sets only the uuid of volume.id.
   [[nodiscard]] virtual absl::StatusOr<VolumeRecord> Read(const std::string& uuid) = 0;
 
-  // ALREADY_EXISTS if another process has inserted one since Read.
+  // ALREADY_EXISTS if another process has inserted one.
   [[nodiscard]] virtual absl::Status Insert(const VolumeRecord& record) = 0;
 
   // ABORTED if the stored record is not `present` any more.
   [[nodiscard]] virtual absl::Status Replace(const VolumeRecord& present,
                                              const VolumeRecord& next) = 0;
 
-  // Removes the record of a volume whose bytes were discarded. OK if there is none.
+  // Removes the record of a volume whose bytes were discarded, as this object read or wrote it
+  // last. OK if there is none; ABORTED if another process has changed it.
   [[nodiscard]] virtual absl::Status Remove(const std::string& uuid) = 0;
 
   // Makes it durable that a new record can be found by its uuid.
@@ -72,9 +78,14 @@ class VolumeBytes {
 // The bytes and the devices. Changes are durable when a function returns OK.
 class VolumeBackend : public VolumeBytes {
  public:
-  // Makes the bytes, zeros, as large as the record says. ALREADY_EXISTS if there are some;
+  // The name of the bytes to be made (VolumeRecord::image_name), which no other bytes ever had; ""
+  // where the volume's UUID says where they are.
+  [[nodiscard]] virtual std::string NewName(const std::string& uuid) = 0;
+
+  // Makes the bytes, zeros, as large as the record says, and returns the storage's own id of them
+  // (VolumeRecord::image_id), "" if it has none. ALREADY_EXISTS if there are some;
   // RESOURCE_EXHAUSTED without room.
-  [[nodiscard]] virtual absl::Status Make(const VolumeRecord& record) = 0;
+  [[nodiscard]] virtual absl::StatusOr<std::string> Make(const VolumeRecord& record) = 0;
 
   // Removes bytes that Make found and that were never used.
   [[nodiscard]] virtual absl::Status RemoveUnfinished(const VolumeRecord& record) = 0;
@@ -89,7 +100,12 @@ class VolumeBackend : public VolumeBytes {
   // Makes durable what an earlier process may have left unsynced.
   [[nodiscard]] virtual absl::Status Sync(const VolumeRecord& record) = 0;
 
-  // Makes every byte zero again.
+  // FAILED_PRECONDITION unless this node alone may change the bytes now.
+  [[nodiscard]] virtual absl::Status RequireHeldHere(const VolumeRecord& record) = 0;
+
+  // Makes every byte zero again. There may be no device afterwards. Where several nodes reach the
+  // bytes: FAILED_PRECONDITION if they were marked meanwhile, and Mark of the record's filesystem
+  // fails from now on, because the node that was formatting them may only be cut off.
   [[nodiscard]] virtual absl::Status Zero(const VolumeRecord& record) = 0;
 
   // Notes with the bytes that they hold the record's filesystem. OK without a note where the

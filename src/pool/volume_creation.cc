@@ -4,18 +4,34 @@
 // What a kill leaves after each step, and who cleans up (Repair, or a repeated call): a record
 // "allocating", with or without bytes: removed, because CreateVolume never returned it; a
 // record "ready": the volume, found again by its name.
+//
+// In a pool that several processes serve, another one may be completing the creation. Its record
+// says when it began, and every step after it holds only if the record is still the same.
 #include "core/log.h"
 #include "pool/volume_evidence.h"
 #include "pool/volume_lifecycle.h"
 #include "pool/volume_match.h"
 
 namespace holdfast::pool {
+namespace {
+
+// To interfere earlier with another process's creation would not harm data, but both would have to
+// begin again.
+constexpr absl::Duration kMakingTime = absl::Seconds(3);
+
+// Codes that leave open what was done; everything else was refused as a whole.
+bool IsUncertain(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status) || absl::IsInternal(status);
+}
+
+}  // namespace
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, const VolumeId& id,
                                                      std::uint32_t sector_size) {
   const auto existing = records_.Read(id.uuid);
   if (existing.ok() && IsUsable(existing->volume.state)) return UseExisting(*existing, spec);
   if (existing.ok()) {
+    RETURN_IF_ERROR(RequireAbandoned(*existing));
     RETURN_IF_ERROR(RequireUnwanted(backend_, *existing));
     RETURN_IF_ERROR(FinishDeletion(*existing));
   } else if (!absl::IsNotFound(existing.status())) {
@@ -29,6 +45,16 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
   ASSIGN_OR_RETURN(const Bytes capacity,
                    ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
   return CreateNew(spec, id, capacity, sector_size);
+}
+
+absl::Status VolumeLifecycle::RequireAbandoned(const VolumeRecord& record) const {
+  const Volume& volume = record.volume;
+  if (!records_.AreShared() || volume.state != VolumeState::kAllocating ||
+      absl::AbsDuration(AgeOf(volume, now_())) >= kMakingTime) {
+    return absl::OkStatus();
+  }
+  return Aborted("volume {} is being made by another process, or was a moment ago; try again",
+                 volume.id.uuid);
 }
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::UseExisting(const VolumeRecord& record,
@@ -46,8 +72,15 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::CreateNew(const VolumeSpec& spec, 
                                                         Bytes capacity, std::uint32_t sector_size) {
   ASSIGN_OR_RETURN(std::unique_ptr<Reservation> reservation,
                    space_.Reserve(id.uuid, spec.provisioning, capacity));
-  VolumeRecord record = NewRecord(spec, id.uuid, capacity, sector_size);
-  if (const absl::Status filled = Fill(record); !filled.ok()) {
+  VolumeRecord record = NewRecord(spec, id.uuid, capacity, sector_size, now_());
+  record.image_name = backend_.NewName(id.uuid);
+  const absl::Status inserted = records_.Insert(record);
+  if (absl::IsAlreadyExists(inserted)) {  // the repeated call finds what the other process makes
+    return WithCode(inserted, absl::StatusCode::kAborted);
+  }
+  if (!inserted.ok() && records_.AreShared()) return inserted;  // there is nothing but a record
+  const absl::Status filled = inserted.ok() ? Fill(record) : inserted;
+  if (!filled.ok()) {
     reservation.reset();
     return UndoCreation(record, filled);
   }
@@ -58,17 +91,17 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::CreateNew(const VolumeSpec& spec, 
 }
 
 absl::Status VolumeLifecycle::Fill(VolumeRecord& record) {
-  RETURN_IF_ERROR(records_.Insert(record));
-  RETURN_IF_ERROR(MakeBytes(record));
+  ASSIGN_OR_RETURN(const std::string image_id, MakeBytes(record));
   const VolumeRecord allocating = record;
   record.volume.state = VolumeState::kReady;
+  record.image_id = image_id;
   RETURN_IF_ERROR(records_.Replace(allocating, record));
   return records_.SyncName();  // before the CO gets its answer
 }
 
-absl::Status VolumeLifecycle::MakeBytes(const VolumeRecord& record) {
-  const absl::Status made = backend_.Make(record);
-  if (!absl::IsAlreadyExists(made)) return made;
+absl::StatusOr<std::string> VolumeLifecycle::MakeBytes(const VolumeRecord& record) {
+  auto made = backend_.Make(record);
+  if (!absl::IsAlreadyExists(made.status())) return made;
   RETURN_IF_ERROR(RequireUnwanted(backend_, record));
   RETURN_IF_ERROR(backend_.RemoveUnfinished(record));
   return backend_.Make(record);
@@ -76,12 +109,28 @@ absl::Status VolumeLifecycle::MakeBytes(const VolumeRecord& record) {
 
 absl::Status VolumeLifecycle::UndoCreation(VolumeRecord record, const absl::Status& cause) {
   record.volume.state = VolumeState::kAllocating;  // CreateVolume fails, so the CO does not know it
+  record.image_id.clear();
+  if (records_.AreShared() && IsUncertain(cause)) {
+    if (!absl::IsUnavailable(cause)) RemoveUnnamed(record);
+    return WithCode(cause, absl::StatusCode::kUnavailable);  // the record may be left: repeat it
+  }
   absl::Status removed = RequireUnwanted(backend_, record);
   if (removed.ok()) removed = FinishDeletion(record);
   if (removed.ok()) return cause;
   AccountStored(record.volume.id.uuid);
   return Unavailable("{}; and what was made could not be removed yet: {}", MessageOf(cause),
                      MessageOf(removed));
+}
+
+// Another process may have given the volume up while this one made its bytes. A record that does
+// not name them will never do so again.
+void VolumeLifecycle::RemoveUnnamed(const VolumeRecord& record) {
+  const auto stored = records_.Read(record.volume.id.uuid);
+  const bool unnamed =
+      stored.ok() ? stored->image_name != record.image_name : absl::IsNotFound(stored.status());
+  if (!unnamed) return;
+  const absl::Status removed = backend_.Discard(record);
+  if (!removed.ok()) LogWarning("image '{}' is left: {}", record.image_name, MessageOf(removed));
 }
 
 }  // namespace holdfast::pool

@@ -3,6 +3,10 @@
 //
 // A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
 // CreateVolume of the same name and Repair all carry on from wherever it stopped.
+//
+// In a pool that several processes serve, nothing is removed without a tombstone: only then is it
+// certain that no other process still makes the volume, and, as the name of bytes is never used
+// again, that none removes those of a later volume.
 #include "core/log.h"
 #include "pool/volume_evidence.h"
 #include "pool/volume_lifecycle.h"
@@ -15,6 +19,7 @@ absl::Status VolumeLifecycle::Delete(const VolumeId& id) {
     RETURN_IF_ERROR(Forget(id.uuid));
     VolumeRecord none;
     none.volume.id.uuid = id.uuid;
+    none.volume.state = VolumeState::kDeleting;
     return FinishDeletion(none);
   }
   RETURN_IF_ERROR(record.status());
@@ -31,7 +36,7 @@ absl::Status VolumeLifecycle::WriteTombstone(const VolumeRecord& record, const V
   VolumeRecord tombstone = record;
   tombstone.volume.state = VolumeState::kDeleting;
   const absl::Status written = records_.Replace(record, tombstone);
-  if (written.ok() || absl::IsAborted(written)) return written;
+  if (written.ok() || absl::IsAborted(written) || records_.AreShared()) return written;
   // A full disk has no room for a tombstone. Discarding the bytes needs none and is one, too.
   RETURN_IF_ERROR(backend_.Unmap(record));
   LogWarning("volume {} is deleted without a tombstone: {}", id.ToString(), MessageOf(written));
@@ -39,8 +44,13 @@ absl::Status VolumeLifecycle::WriteTombstone(const VolumeRecord& record, const V
 }
 
 // For a volume that is a tombstone, or discarded, or that CreateVolume never returned.
-absl::Status VolumeLifecycle::FinishDeletion(const VolumeRecord& record) {
+absl::Status VolumeLifecycle::FinishDeletion(VolumeRecord record) {
   const std::string& uuid = record.volume.id.uuid;
+  if (records_.AreShared() && record.volume.state == VolumeState::kAllocating) {
+    const VolumeRecord allocating = record;
+    record.volume.state = VolumeState::kDeleting;
+    RETURN_IF_ERROR(records_.Replace(allocating, record));
+  }
   // The deletion has begun, so the answer must be one that makes the caller repeat it.
   RETURN_IF_ERROR(WithCode(backend_.Unmap(record), absl::StatusCode::kUnavailable));
   RETURN_IF_ERROR(backend_.Purge(uuid));

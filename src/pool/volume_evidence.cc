@@ -9,7 +9,7 @@ namespace {
 absl::Status RecordIsOlder(std::string_view record_says, std::string_view image_says) {
   return FailedPrecondition(
       "its record says that {}, but {}: the record is older than the image, which is left alone; "
-      "restore a newer record.json, or see 'A record that is older than its image' in "
+      "restore a newer record, or see 'A record that is older than its image' in "
       "docs/operations.md",
       record_says, image_says);
 }
@@ -43,14 +43,18 @@ absl::Status RequireUnwanted(VolumeBytes& bytes, const VolumeRecord& record) {
 
 absl::Status RequireSize(VolumeBytes& bytes, const VolumeRecord& record) {
   ASSIGN_OR_RETURN(const Bytes size, bytes.Size(record));
+  return RequireSize(size, record);
+}
+
+absl::Status RequireSize(Bytes size, const VolumeRecord& record) {
   const Bytes least = record.volume.capacity_bytes;
   const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
   if (least <= size && size <= most) return absl::OkStatus();
   if (size > most) {
     return FailedPrecondition(
         "the image of volume {} has {} bytes, its record says {}: the record is older than the "
-        "image; keep the image and restore a newer record.json, or see 'A record that is older "
-        "than its image' in docs/operations.md",
+        "image; keep the image and restore a newer record, or see 'A record that is older than its "
+        "image' in docs/operations.md",
         record.volume.id.uuid, size, most);
   }
   return FailedPrecondition(

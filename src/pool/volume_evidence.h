@@ -16,8 +16,9 @@ namespace holdfast::pool {
 // removed.
 [[nodiscard]] absl::Status RequireUnwanted(VolumeBytes& bytes, const VolumeRecord& record);
 
-// OK if the bytes have the size that the record says, or, while they grow, one up to the target.
-// FAILED_PRECONDITION says which of the two is wrong.
+// OK if `size`, that of the bytes, is what the record says, or, while they grow, one up to the
+// target. FAILED_PRECONDITION says which of the two is wrong.
+[[nodiscard]] absl::Status RequireSize(Bytes size, const VolumeRecord& record);
 [[nodiscard]] absl::Status RequireSize(VolumeBytes& bytes, const VolumeRecord& record);
 
 }  // namespace holdfast::pool

@@ -9,6 +9,7 @@ namespace holdfast::pool {
 absl::Status VolumeLifecycle::StartFormatting(const VolumeId& id,
                                               const std::string& filesystem_uuid) {
   ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
+  RETURN_IF_ERROR(backend_.RequireHeldHere(present));
   VolumeRecord record = present;
   RETURN_IF_ERROR(EnterFormatting(record, filesystem_uuid));
   ASSIGN_OR_RETURN(const std::string mark, backend_.ReadMark(record));
@@ -22,6 +23,7 @@ absl::Status VolumeLifecycle::StartFormatting(const VolumeId& id,
 
 absl::Status VolumeLifecycle::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
+  RETURN_IF_ERROR(backend_.RequireHeldHere(present));
   VolumeRecord record = present;
   RETURN_IF_ERROR(LeaveFormatting(record));
   // Before the record: a kill in between leaves one that is brought up to date by the next stage.
@@ -37,7 +39,7 @@ absl::StatusOr<std::string> VolumeLifecycle::FormattedUuid(const VolumeId& id) {
 absl::Status VolumeLifecycle::Zero(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VolumeRecord record, Get(id));
   RETURN_IF_ERROR(RequireBlankable(record));
-  RETURN_IF_ERROR(backend_.Unmap(record));
+  RETURN_IF_ERROR(backend_.RequireHeldHere(record));
   ASSIGN_OR_RETURN(const std::string mark, backend_.ReadMark(record));
   if (!mark.empty()) {
     return FailedPrecondition("the image holds a filesystem, UUID {}: it is not made blank", mark);

@@ -69,8 +69,8 @@ absl::Status VolumeLifecycle::FinishEarlierGrowth(VolumeRecord& record) {
 
 // Ends a growth that has begun, one way or the other.
 absl::Status VolumeLifecycle::FinishGrowth(VolumeRecord& record) {
-  RETURN_IF_ERROR(RequireSize(backend_, record));
   ASSIGN_OR_RETURN(const Bytes present, backend_.Size(record));
+  RETURN_IF_ERROR(RequireSize(present, record));
   if (present < record.grow_to_bytes) {
     RETURN_IF_ERROR(ExtendOrUndo(record, present));
   } else {  // an earlier call extended it, perhaps long ago: nothing of it can be taken back
@@ -89,6 +89,8 @@ absl::Status VolumeLifecycle::FinishGrowth(VolumeRecord& record) {
 absl::Status VolumeLifecycle::ExtendOrUndo(VolumeRecord& record, Bytes present) {
   const absl::Status extended = backend_.Extend(record, record.grow_to_bytes);
   if (extended.ok()) return extended;
+  // The storage may still be at work on it.
+  if (records_.AreShared() && absl::IsUnavailable(extended)) return extended;
   const absl::Status undone = UndoGrowth(record, present);
   if (undone.ok()) return extended;
   return Unavailable("{}; and the growth could not be taken back yet: {}", MessageOf(extended),

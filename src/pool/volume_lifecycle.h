@@ -4,6 +4,8 @@
 // has the states; docs/adr/0023 says why this is written once.
 #pragma once
 
+#include <absl/time/clock.h>
+
 #include <optional>
 #include <string>
 
@@ -16,8 +18,10 @@ namespace holdfast::pool {
 // backend; NOT_FOUND if there is no such volume, or only an unfinished one.
 class VolumeLifecycle final {
  public:
-  VolumeLifecycle(VolumeRecords& records, VolumeBackend& backend, VolumeSpace& space)
-      : records_(records), backend_(backend), space_(space) {}
+  // `now` is replaced in simulations.
+  VolumeLifecycle(VolumeRecords& records, VolumeBackend& backend, VolumeSpace& space,
+                  absl::Time (*now)() = absl::Now)
+      : records_(records), backend_(backend), space_(space), now_(now) {}
 
   // Pool::Create; `id` is the one of the spec's name, `sector_size` that of the device.
   [[nodiscard]] absl::StatusOr<VolumeRecord> Create(const VolumeSpec& spec, const VolumeId& id,
@@ -41,6 +45,8 @@ class VolumeLifecycle final {
   // What an earlier call left half done; nothing without a record. Needs no lock and changes
   // nothing, so a call that is under way looks half done, too.
   [[nodiscard]] std::optional<LeftoverKind> FindLeftover(const std::string& uuid);
+  // The same from the record alone, for pools that look at many.
+  [[nodiscard]] std::optional<LeftoverKind> LeftoverKindOf(const VolumeRecord& record) const;
   // Pool::Repair
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id);
   // At the start: enters the volume into lists and the account of space. An error says what is
@@ -49,16 +55,18 @@ class VolumeLifecycle final {
 
  private:
   // volume_creation.cc
+  absl::Status RequireAbandoned(const VolumeRecord& record) const;
   absl::StatusOr<VolumeRecord> UseExisting(const VolumeRecord& record, const VolumeSpec& spec);
   absl::StatusOr<VolumeRecord> CreateNew(const VolumeSpec& spec, const VolumeId& id, Bytes capacity,
                                          std::uint32_t sector_size);
   absl::Status Fill(VolumeRecord& record);
-  absl::Status MakeBytes(const VolumeRecord& record);
+  absl::StatusOr<std::string> MakeBytes(const VolumeRecord& record);
   absl::Status UndoCreation(VolumeRecord record, const absl::Status& cause);
+  void RemoveUnnamed(const VolumeRecord& record);
 
   // volume_deletion.cc
   absl::Status WriteTombstone(const VolumeRecord& record, const VolumeId& id);
-  absl::Status FinishDeletion(const VolumeRecord& record);
+  absl::Status FinishDeletion(VolumeRecord record);
   absl::Status Forget(const std::string& uuid);
 
   // volume_growth.cc
@@ -81,6 +89,7 @@ class VolumeLifecycle final {
   VolumeRecords& records_;
   VolumeBackend& backend_;
   VolumeSpace& space_;
+  absl::Time (*const now_)();
 };
 
 }  // namespace holdfast::pool

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/volume_match.h"
 
-#include <absl/time/clock.h>
-
 #include "core/clock.h"
 
 namespace holdfast::pool {
@@ -27,7 +25,7 @@ absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
 }
 
 VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes capacity,
-                       std::uint32_t sector_size) {
+                       std::uint32_t sector_size, absl::Time now) {
   return VolumeRecord{
       .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
                  .name = spec.name,
@@ -39,7 +37,7 @@ VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes ca
                  .filesystem_uuid = "",
                  .mkfs_options = spec.mkfs_options,
                  .parameters = spec.parameters,
-                 .created_at = NowRfc3339()},
+                 .created_at = Rfc3339(now)},
       .grow_to_bytes = 0,
       .sector_size = sector_size,
       .image_name = "",
@@ -47,12 +45,12 @@ VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes ca
   };
 }
 
-absl::Duration AgeOf(const Volume& volume) {
+absl::Duration AgeOf(const Volume& volume, absl::Time now) {
   absl::Time created;
   if (!absl::ParseTime(absl::RFC3339_full, volume.created_at, &created, nullptr)) {
     return -absl::InfiniteDuration();
   }
-  return absl::Now() - created;
+  return now - created;
 }
 
 }  // namespace holdfast::pool

@@ -15,12 +15,12 @@ namespace holdfast::pool {
 // names what differs.
 [[nodiscard]] absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec);
 
-// The record of a volume whose making begins: state allocating.
+// The record of a volume whose creation begins at `now`: state allocating.
 [[nodiscard]] VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid,
-                                     Bytes capacity, std::uint32_t sector_size);
+                                     Bytes capacity, std::uint32_t sector_size, absl::Time now);
 
 // The age of the record to the second, subject to clock skew between machines (it may be negative);
 // -infinity if created_at cannot be parsed.
-[[nodiscard]] absl::Duration AgeOf(const Volume& volume);
+[[nodiscard]] absl::Duration AgeOf(const Volume& volume, absl::Time now);
 
 }  // namespace holdfast::pool

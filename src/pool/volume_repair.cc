@@ -6,8 +6,16 @@
 
 #include "pool/volume_evidence.h"
 #include "pool/volume_lifecycle.h"
+#include "pool/volume_match.h"
 
 namespace holdfast::pool {
+namespace {
+
+// In a pool that several processes serve, a CO that still wants the volume repeats its creation at
+// least every few minutes.
+constexpr absl::Duration kCreationPatience = absl::Minutes(30);
+
+}  // namespace
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::Get(const VolumeId& id) {
   ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(id.uuid));
@@ -22,11 +30,21 @@ std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uui
   if (!record.ok() || !RequireUnwanted(backend_, *record).ok()) {
     return LeftoverKind::kDamagedVolume;
   }
-  if (record->volume.state == VolumeState::kAllocating) return LeftoverKind::kUnfinishedCreation;
-  if (record->volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
-  if (record->grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
+  if (const auto kind = LeftoverKindOf(*record)) return kind;
+  if (!IsUsable(record->volume.state)) return std::nullopt;
   if (!IsAccounted(*record)) return LeftoverKind::kUnlistedVolume;
   if (records_.HasRemains(uuid)) return LeftoverKind::kTemporaryFile;
+  return std::nullopt;
+}
+
+std::optional<LeftoverKind> VolumeLifecycle::LeftoverKindOf(const VolumeRecord& record) const {
+  const Volume& volume = record.volume;
+  if (volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
+  if (volume.state == VolumeState::kAllocating) {
+    const bool under_way = records_.AreShared() && AgeOf(volume, now_()) <= kCreationPatience;
+    return under_way ? std::nullopt : std::optional(LeftoverKind::kUnfinishedCreation);
+  }
+  if (record.grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
   return std::nullopt;
 }
 
@@ -86,6 +104,7 @@ absl::Status VolumeLifecycle::Account(const VolumeRecord& record) {
 }
 
 void VolumeLifecycle::AccountStored(const std::string& uuid) {
+  if (records_.AreShared()) return;  // the account is the storage's own
   const auto record = records_.Read(uuid);
   if (!record.ok() || !IsUsable(record->volume.state)) return;
   const auto allocated = backend_.Allocated(*record);

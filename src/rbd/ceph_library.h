@@ -38,7 +38,6 @@
   CALL(rados_shutdown)                       \
   CALL(rados_write_op_assert_exists)         \
   CALL(rados_write_op_create)                \
-  CALL(rados_write_op_exec)                  \
   CALL(rados_write_op_omap_cmp2)             \
   CALL(rados_write_op_omap_rm_keys2)         \
   CALL(rados_write_op_omap_set2)             \

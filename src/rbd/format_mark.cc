@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image metadata by the calls of Ceph's class "rbd" themselves: librbd would open the image and ask
-// the kernel's client, which has just formatted it, for the exclusive lock.
+// Image metadata without librbd, which would open the image and ask the kernel's client, which has
+// just formatted it, for the exclusive lock.
 #include "rbd/format_mark.h"
 
 #include <endian.h>
@@ -9,12 +9,23 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+
+#include "rbd/omap.h"
 
 namespace holdfast::rbd {
 namespace {
 
-// As librbd names it. Metadata is in its omap.
+// The class keeps metadata in the omap of the header, under this prefix (cls_rbd.cc).
+constexpr char kMarkKey[] = "metadata_holdfast.formatted";
+// Beside it, the mark that is refused.
+constexpr char kRefusedMark[] = "holdfast.refused_mark";
+
+absl::Status TakenOver(const std::string& image_id) {
+  return Aborted("image {} was taken over and zeroed while it was being formatted; try again",
+                 image_id);
+}
+
+// As librbd names it.
 std::string HeaderOf(const std::string& image_id) { return "rbd_header." + image_id; }
 
 // Ceph's encoding: numbers of four bytes, little-endian; texts with their length before them.
@@ -55,26 +66,33 @@ absl::StatusOr<std::optional<std::string>> ReadFormatMark(const CephPool& pool,
 
 absl::Status SetFormatMark(const CephPool& pool, const std::string& image_id,
                            const std::string& mark) {
-  const CephLibrary& library = pool.library();
-  const std::unique_ptr<void, void (*)(rados_write_op_t)> operation(library.rados_create_write_op(),
-                                                                    library.rados_release_write_op);
-  std::string values;
-  Add(values, std::uint32_t{1});
-  Add(values, kFormatMark);
-  Add(values, mark);
-  // Or the class would make a header of an image that is gone.
-  library.rados_write_op_assert_exists(operation.get());
-  library.rados_write_op_exec(operation.get(), "rbd", "metadata_set", values.data(), values.size(),
-                              nullptr);
   const std::string object = HeaderOf(image_id);
-  return pool
-      .Try(fmt::format("note at image {} what it is formatted with", image_id),
-           [&] {
-             return library.rados_write_op_operate2(operation.get(), pool.io(), object.c_str(),
-                                                    nullptr, 0);
-           })
-      .status;
+  ASSIGN_OR_RETURN(auto present, ReadOmap(pool, object, {kRefusedMark}));
+  const std::string refused = present[kRefusedMark];
+  if (refused == mark) return TakenOver(image_id);
+  const CallResult set = ChangeOmap(pool, object,
+                                    {.guards = {{kRefusedMark, refused}},
+                                     .values = {{kMarkKey, mark}},
+                                     .removals = {},
+                                     .must_exist = true},
+                                    fmt::format("mark image {} as formatted", image_id));
+  return set.error == ECANCELED ? TakenOver(image_id) : set.status;
 }
+
+absl::Status RefuseFormatMark(const CephPool& pool, const std::string& image_id,
+                              const std::string& mark) {
+  const CallResult set = ChangeOmap(pool, HeaderOf(image_id),
+                                    {.guards = {{kMarkKey, ""}},
+                                     .values = {{kRefusedMark, mark}},
+                                     .removals = {},
+                                     .must_exist = true},
+                                    fmt::format("prepare the zeroing of image {}", image_id));
+  if (set.error != ECANCELED) return set.status;
+  return FailedPrecondition("image {} was marked as formatted meanwhile: it is not made blank",
+                            image_id);
+}
+
+std::string UuidOfMark(const std::string& mark) { return mark.substr(mark.find(' ') + 1); }
 
 std::string MarkOf(const Volume& volume) {
   return fmt::format("{} {}", volume.filesystem, volume.filesystem_uuid);

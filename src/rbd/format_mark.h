@@ -24,9 +24,18 @@ inline constexpr char kFormatMark[] = "holdfast.formatted";
     const CephPool& pool, const std::string& image_id);
 
 // Sets the mark, in one atomic operation; it stays as long as the image. INTERNAL if there is no
-// such image.
+// such image; ABORTED if the mark is refused: a node that was cut off while it formatted the image
+// learns so that another one has taken it over.
 [[nodiscard]] absl::Status SetFormatMark(const CephPool& pool, const std::string& image_id,
                                          const std::string& mark);
+
+// Before an image is zeroed: from now on this mark is refused. FAILED_PRECONDITION if the image has
+// a mark, whichever.
+[[nodiscard]] absl::Status RefuseFormatMark(const CephPool& pool, const std::string& image_id,
+                                            const std::string& mark);
+
+// The filesystem's UUID of a mark.
+[[nodiscard]] std::string UuidOfMark(const std::string& mark);
 
 // The mark of the image of a volume that was formatted as its record says.
 [[nodiscard]] std::string MarkOf(const Volume& volume);

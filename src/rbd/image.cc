@@ -159,21 +159,47 @@ absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
   return std::optional<std::string>(std::in_place, answer.data() + sizeof(size), size);
 }
 
-absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name) {
+absl::StatusOr<std::optional<Bytes>> ReadImageSize(const CephPool& pool,
+                                                   const std::string& image_id) {
+  // As the kernel's client asks (drivers/block/rbd.c, _rbd_dev_v2_snap_size): of the image itself
+  // instead of a snapshot, the header answers with the order, one byte, and the size, eight bytes.
+  const std::uint64_t no_snapshot = htole64(LIBRADOS_SNAP_HEAD);
+  std::array<char, 1 + sizeof(std::uint64_t)> answer{};
+  const std::string object = "rbd_header." + image_id;
+  int length = 0;
+  const CallResult asked = pool.Try(fmt::format("read the size of image {}", image_id), [&] {
+    length = pool.library().rados_exec(pool.io(), object.c_str(), "rbd", "get_size",
+                                       reinterpret_cast<const char*>(&no_snapshot),
+                                       sizeof(no_snapshot), answer.data(), answer.size());
+    return length;
+  });
+  if (asked.error == ENOENT) return std::optional<Bytes>();
+  RETURN_IF_ERROR(asked.status);
+  if (static_cast<std::size_t>(length) != answer.size()) {
+    return Internal("cannot parse the size of image {}", image_id);
+  }
+  std::uint64_t size = 0;
+  std::memcpy(&size, answer.data() + 1, sizeof(size));
+  return std::optional<Bytes>(static_cast<Bytes>(le64toh(size)));
+}
+
+absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name, Bytes begin) {
   const OpenImage open(pool, name, /*read_only=*/true);
   if (open.opened().error == ENOENT) return false;
   RETURN_IF_ERROR(open.opened().status);
   Bytes size = 0;
   RETURN_IF_ERROR(ReadSize(pool, open.image(), size).status);
+  if (begin >= size) return false;
   bool found = false;
   const auto note = [](std::uint64_t, std::size_t, int exists, void* noted) {
     if (exists != 0) *static_cast<bool*>(noted) = true;
     return exists != 0 ? -ECANCELED : 0;  // one extent is enough
   };
   const CallResult looked = pool.Try(fmt::format("look for data in image '{}'", name), [&] {
-    const int result = pool.library().rbd_diff_iterate2(
-        open.image(), nullptr, 0, static_cast<std::uint64_t>(size), /*include_parent=*/0,
-        /*whole_object=*/1, note, &found);
+    const int result =
+        pool.library().rbd_diff_iterate2(open.image(), nullptr, static_cast<std::uint64_t>(begin),
+                                         static_cast<std::uint64_t>(size - begin),
+                                         /*include_parent=*/0, /*whole_object=*/1, note, &found);
     return found ? 0 : result;
   });
   RETURN_IF_ERROR(looked.status);

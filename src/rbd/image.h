@@ -44,10 +44,15 @@ struct ImageFacts {
 [[nodiscard]] absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
                                                                      const std::string& name);
 
-// Whether anything was ever written to it, and not discarded since: whether it has data objects.
-// False if there is no such image, or none that can be opened. Reads its object map alone if it has
-// a good one; else it takes as long as the image has objects.
-[[nodiscard]] absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name);
+// The size of the image with this id, found without opening it. Nothing if there is none.
+[[nodiscard]] absl::StatusOr<std::optional<Bytes>> ReadImageSize(const CephPool& pool,
+                                                                 const std::string& image_id);
+
+// Whether anything was ever written to it from byte `begin` on, and not discarded since: whether it
+// has data objects there. False if there is no such image, or none that can be opened. Reads its
+// object map alone if it has a good one; else it takes as long as the image has objects.
+[[nodiscard]] absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name,
+                                             Bytes begin);
 
 // Grows it to `size` bytes; a larger one stays as it is. FAILED_PRECONDITION if there is none.
 [[nodiscard]] absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size);

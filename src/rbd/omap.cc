@@ -83,8 +83,11 @@ CallResult ChangeOmap(const CephPool& pool, const std::string& object, const Oma
                       const std::string& what) {
   const CephLibrary& library = pool.library();
   const WriteOperation operation(library.rados_create_write_op(), library.rados_release_write_op);
-  // A guard of an object that is not there would fail as if its key were there.
-  library.rados_write_op_create(operation.get(), LIBRADOS_CREATE_IDEMPOTENT, nullptr);
+  if (change.must_exist) {
+    library.rados_write_op_assert_exists(operation.get());
+  } else {  // a guard of an object that is not there would fail as if its key were there
+    library.rados_write_op_create(operation.get(), LIBRADOS_CREATE_IDEMPOTENT, nullptr);
+  }
   std::vector<int> results(change.guards.size());
   auto result = results.begin();
   for (const auto& [key, value] : change.guards) {

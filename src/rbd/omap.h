@@ -26,9 +26,10 @@ struct OmapChange {
   std::map<std::string, std::string> guards;  // key -> present value; empty: there is no such key
   std::map<std::string, std::string> values;  // to be set
   std::vector<std::string> removals;
+  bool must_exist = false;  // the object; it is made otherwise. ENOENT if it does not
 };
 
-// Makes the object if it is missing. The error of the result is ECANCELED if a guard did not hold.
+// The error of the result is ECANCELED if a guard did not hold.
 [[nodiscard]] CallResult ChangeOmap(const CephPool& pool, const std::string& object,
                                     const OmapChange& change, const std::string& what);
 

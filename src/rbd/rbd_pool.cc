@@ -106,12 +106,6 @@ VolumeId RbdPool::IdForName(const std::string& name) const {
   return VolumeId{info_.name, info_.node, identity ? MarkedUuid(*identity, uuid) : uuid};
 }
 
-absl::StatusOr<Volume> RbdPool::Get(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
-  return WithPool(entry.record.volume);
-}
-
 absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
                                                   std::size_t limit) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
@@ -247,8 +241,13 @@ absl::StatusOr<RecordEntry> RbdPool::Read(const CephPool& ceph, const VolumeId& 
 
 absl::StatusOr<RecordEntry> RbdPool::ReadUsable(const CephPool& ceph, const VolumeId& id) const {
   auto entry = Read(ceph, id);
-  if (entry.ok() && pool::IsUsable(entry->record.volume.state)) return entry;
-  if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
+  if (entry.ok()) RETURN_IF_ERROR(RequireUsable(*entry, id));
+  if (absl::IsNotFound(entry.status())) return NotFound("there is no volume '{}'", id.ToString());
+  return entry;
+}
+
+absl::Status RbdPool::RequireUsable(const RecordEntry& entry, const VolumeId& id) {
+  if (pool::IsUsable(entry.record.volume.state)) return absl::OkStatus();
   return NotFound("there is no volume '{}'", id.ToString());
 }
 
@@ -273,9 +272,12 @@ os::RbdImageName RbdPool::NameOf(const std::string& image) const {
 }
 
 Volume RbdPool::WithPool(Volume volume) const {
-  volume.id.pool = info_.name;
-  volume.id.node = info_.node;
+  volume.id = WithUuid(volume.id.uuid);
   return volume;
+}
+
+VolumeId RbdPool::WithUuid(const std::string& uuid) const {
+  return VolumeId{.pool = info_.name, .node = info_.node, .uuid = uuid};
 }
 
 }  // namespace holdfast::rbd

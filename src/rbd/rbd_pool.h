@@ -3,6 +3,7 @@
 // the cluster (RecordTable), so every process that reaches it, controller or node, sees the same.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -98,6 +99,11 @@ class RbdPool final : public pool::Pool {
 
  private:
   using Ceph = std::shared_ptr<CephPool>;
+  // What the volume state machine works on (rbd/rbd_volumes.h).
+  class Records;
+  class Images;
+  class Space;
+  struct Call;
   // An image that librbd works on costs it most of a megabyte, which glibc does not give back; and
   // more at once are done no sooner.
   static constexpr unsigned kImagesAtOnce = 8;
@@ -146,11 +152,13 @@ class RbdPool final : public pool::Pool {
   absl::Status RequireKnown(const CephPoolIdentity& identity) const;
   absl::StatusOr<RecordEntry> Read(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<RecordEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
+  static absl::Status RequireUsable(const RecordEntry& entry, const VolumeId& id);
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
   // RESOURCE_EXHAUSTED if the pool has no room for so many bytes.
   absl::Status RequireRoom(const CephPool& ceph, Bytes bytes);
   [[nodiscard]] os::RbdImageName NameOf(const std::string& image) const;
   [[nodiscard]] Volume WithPool(Volume volume) const;
+  [[nodiscard]] VolumeId WithUuid(const std::string& uuid) const;
 
   // rbd_pool_condition.cc
   struct Look;
@@ -159,42 +167,24 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] std::vector<Look> LookAtAll(const CephPool& ceph,
                                             std::span<const Volume> volumes) const;
 
-  // rbd_pool_create.cc
-  absl::StatusOr<RecordEntry> BeginCreation(const CephPool& ceph, const VolumeSpec& spec,
-                                            const std::string& uuid);
-  absl::StatusOr<Volume> FillNewVolume(const CephPool& ceph, RecordEntry& entry);
-  absl::StatusOr<Volume> TryToFill(const CephPool& ceph, RecordEntry& entry);
-  absl::Status MakeOwnImage(const CephPool& ceph, RecordEntry& entry);
-  void RemoveUnnamed(const CephPool& ceph, const RecordEntry& entry);
-
-  // rbd_pool_delete.cc
-  absl::Status RemoveImageOf(const CephPool& ceph, const pool::VolumeRecord& record);
-  absl::Status RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry);
-  absl::Status WriteTombstone(const CephPool& ceph, RecordEntry& entry);
-  absl::Status FinishDeletion(const CephPool& ceph, const RecordEntry& entry);
-
-  // rbd_pool_grow.cc
-  absl::Status FinishGrowth(const CephPool& ceph, RecordEntry& entry);
-
-  // rbd_pool_repair.cc
-  absl::StatusOr<bool> RepairRecord(const CephPool& ceph, RecordEntry& entry);
-
   // rbd_pool_attach.cc
   absl::Status RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const;
   absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, RecordEntry& entry,
                                           const VolumeId& id, const DeviceClaim& wanted);
   absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                     const DeviceClaim& wanted);
-  absl::Status CompleteFormatting(const CephPool& ceph, RecordEntry& entry);
-  absl::Status RecordFormatted(const CephPool& ceph, RecordEntry& entry);
   absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, RecordEntry& entry,
                                             const VolumeId& id, const DeviceClaim& announced);
 
   // rbd_pool_publish.cc
   absl::Status RequirePublished(const RecordEntry& entry, const DeviceClaim& wanted) const;
-  absl::Status Withdraw(const CephPool& ceph, RecordEntry& entry, const std::string& node);
 
   // rbd_pool_nodes.cc
+  using DecideNodes = std::function<absl::StatusOr<std::optional<VolumeNodes>>(RecordEntry&)>;
+  absl::Status UpdateNodes(const CephPool& ceph, const VolumeId& id, RecordEntry& entry,
+                           const DecideNodes& decide) const;
+  [[nodiscard]] DeviceClaim ClaimFor(AccessMode mode) const;
+  absl::Status RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry);
   absl::StatusOr<VolumeNodes> Admit(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                     const DeviceClaim& wanted);
   absl::Status Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
@@ -234,11 +224,6 @@ class RbdPool final : public pool::Pool {
 // Whether a holder whose client does not watch the image has no client any more. A writer's client
 // always watches; a reader's never does, so it counts as gone only when it was fenced.
 [[nodiscard]] absl::StatusOr<bool> IsGone(Cluster& cluster, const DeviceClaim& holder);
-
-// That the record's image, if there is one, may go with it: it has the id that the record says; or,
-// of a record that has no id, because it was never completed, nobody has written to it.
-// FAILED_PRECONDITION otherwise.
-[[nodiscard]] absl::Status RequireRemovable(const CephPool& ceph, const pool::VolumeRecord& record);
 
 // That the image is there and is the record's, with the size that the record says, or, while it
 // grows, one up to the target. FAILED_PRECONDITION otherwise.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making an image a device of this node, and the steps around formatting that the record guards.
+// Making an image a device of this node.
 //
 // A node announces in the journal that it maps the image, maps it, which writes nothing, and claims
 // it with the address that its client has then. Of two nodes that want it at once and cannot share
@@ -7,9 +7,7 @@
 // exclusive lock keeps the object map true; it does not keep nodes apart, since clients hand it
 // over to whoever asks, and a growth needs them to (docs/adr/0017, 0018).
 #include "core/log.h"
-#include "pool/format_state.h"
 #include "rbd/ceph_key.h"
-#include "rbd/format_mark.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -33,31 +31,6 @@ void LogReleaseFailure(const VolumeId& id, const absl::Status& released) {
 }
 
 }  // namespace
-
-absl::StatusOr<os::BlockDevice> RbdPool::MapDevice(const VolumeId& id, AccessMode mode) {
-  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
-  const DeviceClaim wanted{.node = common_->node_id,
-                           .client_address = "",
-                           .sharing = SharingOf(mode),
-                           .read_only = IsReaderOnly(mode),
-                           .boot_id = common_->boot_id};
-  RETURN_IF_ERROR(RequirePublished(entry, wanted));
-  if (wanted.read_only) RETURN_IF_ERROR(RequireReadable(entry.record, id));
-  if (entry.record.grow_to_bytes != 0) RETURN_IF_ERROR(FinishGrowth(*ceph, entry));
-  ASSIGN_OR_RETURN(os::RbdDevice device, FindOrMap(*ceph, entry, id, wanted));
-  os::BlockDevice& block = device.block;
-  const Bytes capacity = entry.record.volume.capacity_bytes;
-  if (block.size != capacity) {
-    ASSIGN_OR_RETURN(block.size, common_->device_calls.Refresh(id.uuid, device));
-  }
-  if (entry.record.volume.state == VolumeState::kFormatting) {
-    RETURN_IF_ERROR(CompleteFormatting(*ceph, entry));
-  }
-  if (block.size == capacity) return block;
-  return Internal("{} has {} bytes, volume '{}' has {}", block.path, block.size, id.ToString(),
-                  capacity);
-}
 
 // Readers can neither make a filesystem nor end what was begun with it.
 absl::Status RbdPool::RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const {
@@ -131,60 +104,6 @@ absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, RecordE
   const absl::Status unmapped = Unmap(device);
   if (!unmapped.ok()) LogWarning("after a failed attachment: {}", MessageOf(unmapped));
   return usable;
-}
-
-absl::Status RbdPool::StartFormatting(const VolumeId& id, const std::string& filesystem_uuid) {
-  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
-  RETURN_IF_ERROR(RequireHeldHere(entry).status());
-  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
-  if (mark) return OlderThanImage(entry.record, *mark);
-  pool::VolumeRecord record = entry.record;
-  RETURN_IF_ERROR(pool::EnterFormatting(record, filesystem_uuid));
-  return RecordTable::Replace(*ceph, entry, record, /*as_holder=*/true);
-}
-
-absl::Status RbdPool::FinishFormatting(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
-  RETURN_IF_ERROR(RequireHeldHere(entry).status());
-  return RecordFormatted(*ceph, entry);
-}
-
-// For a record that lacks only the last step, which the image knows of. ABORTED then, since the
-// caller took the volume for one that is to be formatted.
-absl::Status RbdPool::CompleteFormatting(const CephPool& ceph, RecordEntry& entry) {
-  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(ceph, entry.record.image_id));
-  if (!mark || *mark != MarkOf(entry.record.volume)) return absl::OkStatus();
-  RETURN_IF_ERROR(RecordFormatted(ceph, entry));
-  return Aborted("volume {} was formatted, but not recorded so, which it is now; try again",
-                 entry.record.volume.id.uuid);
-}
-
-// First at the image itself, so that a record of before will not be believed. A kill in between
-// leaves an image that says what the record began, which CompleteFormatting finds.
-absl::Status RbdPool::RecordFormatted(const CephPool& ceph, RecordEntry& entry) {
-  pool::VolumeRecord record = entry.record;
-  RETURN_IF_ERROR(pool::LeaveFormatting(record));
-  RETURN_IF_ERROR(SetFormatMark(ceph, record.image_id, MarkOf(record.volume)));
-  return RecordTable::Replace(ceph, entry, record, /*as_holder=*/true);
-}
-
-absl::StatusOr<std::string> RbdPool::FormattedUuid(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
-  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
-  return mark ? mark->substr(mark->find(' ') + 1) : "";
-}
-
-// Through the device, whose client is the one that a takeover fences.
-absl::Status RbdPool::ZeroVolume(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  ASSIGN_OR_RETURN(const RecordEntry entry, ReadUsable(*ceph, id));
-  RETURN_IF_ERROR(pool::RequireBlankable(entry.record));
-  ASSIGN_OR_RETURN(const os::RbdDevice device, RequireHeldHere(entry));
-  ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(*ceph, entry.record.image_id));
-  return mark ? OlderThanImage(entry.record, *mark) : os::ZeroBlockDevice(device.block);
 }
 
 }  // namespace holdfast::rbd

@@ -3,7 +3,7 @@
 // gone (docs/adr/0018).
 //
 // Every change is one operation that holds only if the nodes are still those that were judged, and
-// is judged anew if they are not: readers of one volume come many at once.
+// is judged again if they are not: readers of one volume come many at once.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 
 #include "core/call_deadline.h"
 #include "core/log.h"
+#include "os/device_use.h"
+#include "pool/volume_evidence.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -38,13 +40,28 @@ absl::Status RequireImage(const std::optional<ImageFacts>& facts,
     return FailedPrecondition("image '{}' has id {}, the volume's has {}: it was replaced", name,
                               facts->id, record.image_id);
   }
-  const Bytes least = record.volume.capacity_bytes;
-  const Bytes most = std::max(least, record.grow_to_bytes);  // a growth may have begun
-  if (least <= facts->size && facts->size <= most) return absl::OkStatus();
-  return FailedPrecondition(
-      "image '{}' has {} bytes, its record says {}: it was truncated or grown by hand, or the "
-      "record is older than the image",
-      name, facts->size, least);
+  return pool::RequireSize(facts->size, record);
+}
+
+DeviceClaim RbdPool::ClaimFor(AccessMode mode) const {
+  return {.node = common_->node_id,
+          .client_address = "",
+          .sharing = SharingOf(mode),
+          .read_only = IsReaderOnly(mode),
+          .boot_id = common_->boot_id};
+}
+
+// Stores the nodes that `decide` makes of the entry's; it is asked again when another process was
+// faster, and may say that there is nothing to change.
+absl::Status RbdPool::UpdateNodes(const CephPool& ceph, const VolumeId& id, RecordEntry& entry,
+                                  const DecideNodes& decide) const {
+  for (int attempt = 1;; ++attempt) {
+    ASSIGN_OR_RETURN(const auto nodes, decide(entry));
+    if (!nodes) return absl::OkStatus();
+    const absl::Status stored = RecordTable::SetNodes(ceph, entry, *nodes);
+    if (!absl::IsAborted(stored) || attempt == kAttempts) return stored;
+    ASSIGN_OR_RETURN(entry, Read(ceph, id));
+  }
 }
 
 // FAILED_PRECONDITION naming the node.
@@ -85,6 +102,29 @@ absl::Status Fence(Cluster& cluster, const DeviceClaim& holder) {
 absl::StatusOr<bool> IsGone(Cluster& cluster, const DeviceClaim& holder) {
   if (!holder.read_only || holder.client_address.empty()) return true;
   return IsFenced(cluster, holder.client_address);
+}
+
+// For a volume that is to be deleted, which is not a tombstone yet.
+absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry) {
+  const std::string& uuid = entry.record.volume.id.uuid;
+  ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
+  if (device) RETURN_IF_ERROR(os::RequireUnused(device->block));
+  if (common_->attach && !entry.nodes.published.empty()) {
+    return FailedPrecondition("volume {} is published to node '{}'", uuid,
+                              entry.nodes.published.front().node);
+  }
+  ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
+  std::vector<std::string> watchers = facts ? facts->watchers : std::vector<std::string>();
+  if (device) std::erase(watchers, device->client_address);
+  for (const DeviceClaim& holder : entry.nodes.holders) {
+    if (std::erase(watchers, holder.client_address) > 0) return InUse(uuid, holder);
+    if (IsOwn(holder)) continue;  // its device, if any, is unused
+    ASSIGN_OR_RETURN(const bool gone, IsGone(ceph.cluster(), holder));
+    if (!gone) return InUse(uuid, holder);
+  }
+  if (watchers.empty()) return absl::OkStatus();
+  return FailedPrecondition("volume {} is in use: clients {} have its image open", uuid,
+                            fmt::join(watchers, ", "));
 }
 
 // The nodes that stay when `wanted` joins, once nobody else has the image: those with whom it can
@@ -138,14 +178,14 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& en
 // Says in the journal that this node is about to map the image. Nothing is mapped yet.
 absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                const DeviceClaim& wanted) {
-  for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, entry, id, wanted));
-    if (entry.nodes.Find(common_->node_id) == nullptr)
-      RETURN_IF_ERROR(common_->undo_files.Forget(id));
-    const absl::Status announced = RecordTable::SetNodes(ceph, entry, staying.With(wanted));
-    if (!absl::IsAborted(announced) || attempt == kAttempts) return announced;
-    ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
-  }
+  return UpdateNodes(
+      ceph, id, entry, [&](RecordEntry& present) -> absl::StatusOr<std::optional<VolumeNodes>> {
+        RETURN_IF_ERROR(RequireUsable(present, id));
+        ASSIGN_OR_RETURN(const VolumeNodes staying, Admit(ceph, present, id, wanted));
+        if (present.nodes.Find(common_->node_id) == nullptr)
+          RETURN_IF_ERROR(common_->undo_files.Forget(id));
+        return staying.With(wanted);
+      });
 }
 
 // Adds the address of the mapped device's client to what was announced. ABORTED if another node has
@@ -154,15 +194,13 @@ absl::Status RbdPool::Claim(const CephPool& ceph, RecordEntry& entry, const Volu
                             const DeviceClaim& announced, const std::string& client_address) {
   DeviceClaim claim = announced;
   claim.client_address = client_address;
-  for (int attempt = 1;; ++attempt) {
-    const DeviceClaim* const own = entry.nodes.Find(common_->node_id);
-    if (own == nullptr || *own != announced) {
-      return Aborted("another node was faster with volume {}; try again", id.ToString());
-    }
-    const absl::Status claimed = RecordTable::SetNodes(ceph, entry, entry.nodes.With(claim));
-    if (!absl::IsAborted(claimed) || attempt == kAttempts) return claimed;
-    ASSIGN_OR_RETURN(entry, ReadUsable(ceph, id));
-  }
+  return UpdateNodes(
+      ceph, id, entry, [&](RecordEntry& present) -> absl::StatusOr<std::optional<VolumeNodes>> {
+        RETURN_IF_ERROR(RequireUsable(present, id));
+        const DeviceClaim* const own = present.nodes.Find(common_->node_id);
+        if (own != nullptr && *own == announced) return present.nodes.With(claim);
+        return Aborted("another node was faster with volume {}; try again", id.ToString());
+      });
 }
 
 // Before a claim of this node's name and another boot is given back: that its client is gone. Then
@@ -184,17 +222,17 @@ absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
 absl::Status RbdPool::Release(const VolumeId& id) {
   if (common_->undo_files.Has(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  for (int attempt = 1;; ++attempt) {
-    auto entry = Read(*ceph, id);
-    if (absl::IsNotFound(entry.status())) return absl::OkStatus();
-    RETURN_IF_ERROR(entry.status());
-    const DeviceClaim* const own = entry->nodes.Find(common_->node_id);
-    if (own == nullptr) return absl::OkStatus();
-    if (!IsOwn(*own)) RETURN_IF_ERROR(EndClient(*ceph, *entry, *own));
-    const absl::Status released =
-        RecordTable::SetNodes(*ceph, *entry, entry->nodes.Without(common_->node_id));
-    if (!absl::IsAborted(released) || attempt == kAttempts) return released;
-  }
+  auto entry = Read(*ceph, id);
+  if (absl::IsNotFound(entry.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(entry.status());
+  const absl::Status released = UpdateNodes(
+      *ceph, id, *entry, [&](RecordEntry& present) -> absl::StatusOr<std::optional<VolumeNodes>> {
+        const DeviceClaim* const own = present.nodes.Find(common_->node_id);
+        if (own == nullptr) return std::nullopt;
+        if (!IsOwn(*own)) RETURN_IF_ERROR(EndClient(*ceph, present, *own));
+        return present.nodes.Without(common_->node_id);
+      });
+  return absl::IsNotFound(released) ? absl::OkStatus() : released;
 }
 
 }  // namespace holdfast::rbd

@@ -9,31 +9,51 @@
 namespace holdfast::rbd {
 namespace {
 
-// How often another process may be faster with the same record before the caller is told so.
-constexpr int kAttempts = 20;
+using ChangedNodes = absl::StatusOr<std::optional<VolumeNodes>>;
+
+// Whether `one` is of the node that gives the volume back; "" stands for all nodes.
+bool IsOf(const auto& one, const std::string& node) { return node.empty() || one.node == node; }
+
+ChangedNodes WithoutPublished(VolumeNodes nodes, const std::string& node) {
+  if (std::erase_if(nodes.published, [&](const auto& one) { return IsOf(one, node); }) == 0) {
+    return std::nullopt;
+  }
+  return nodes;
+}
+
+ChangedNodes FenceAndRemove(const CephPool& ceph, VolumeNodes nodes, const std::string& node) {
+  for (const DeviceClaim& holder : nodes.holders) {
+    if (IsOf(holder, node)) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
+  }
+  if (std::erase_if(nodes.holders, [&](const auto& one) { return IsOf(one, node); }) == 0) {
+    return std::nullopt;
+  }
+  return nodes;
+}
 
 }  // namespace
 
 absl::Status RbdPool::PublishTo(const VolumeId& id, const std::string& node, AccessMode mode) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   const PublishedNode wanted{.node = node, .access_mode = mode};
-  for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(RecordEntry entry, ReadUsable(*ceph, id));
-    for (const PublishedNode& present : entry.nodes.published) {
-      if (present == wanted) return absl::OkStatus();
-      if (present.node == node) {
-        return AlreadyExists("volume '{}' is published to node '{}' with access mode {}",
-                             id.ToString(), node, ToString(present.access_mode));
-      }
-      if (CanShare(present, wanted)) continue;
-      return FailedPrecondition("volume '{}' is published to node '{}' with access mode {}",
-                                id.ToString(), present.node, ToString(present.access_mode));
-    }
-    VolumeNodes nodes = entry.nodes;
-    nodes.published.push_back(wanted);
-    const absl::Status published = RecordTable::SetNodes(*ceph, entry, nodes);
-    if (!absl::IsAborted(published) || attempt == kAttempts) return published;
-  }
+  ASSIGN_OR_RETURN(RecordEntry entry, Read(*ceph, id));
+  return UpdateNodes(
+      *ceph, id, entry, [&](RecordEntry& stored) -> absl::StatusOr<std::optional<VolumeNodes>> {
+        RETURN_IF_ERROR(RequireUsable(stored, id));
+        for (const PublishedNode& present : stored.nodes.published) {
+          if (present == wanted) return std::nullopt;
+          if (present.node == node) {
+            return AlreadyExists("volume '{}' is published to node '{}' with access mode {}",
+                                 id.ToString(), node, ToString(present.access_mode));
+          }
+          if (CanShare(present, wanted)) continue;
+          return FailedPrecondition("volume '{}' is published to node '{}' with access mode {}",
+                                    id.ToString(), present.node, ToString(present.access_mode));
+        }
+        VolumeNodes nodes = stored.nodes;
+        nodes.published.push_back(wanted);
+        return nodes;
+      });
 }
 
 // A node that was to give the volume back has done so before. One that has it still is gone, or as
@@ -44,26 +64,18 @@ absl::Status RbdPool::UnpublishFrom(const VolumeId& id, const std::string& node)
     if (device) RETURN_IF_ERROR(Unmap(*device));  // never while it is in use here
   }
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
-  for (int attempt = 1;; ++attempt) {
-    auto entry = Read(*ceph, id);
-    if (absl::IsNotFound(entry.status())) return absl::OkStatus();
-    RETURN_IF_ERROR(entry.status());
-    const absl::Status withdrawn = Withdraw(*ceph, *entry, node);
-    if (!absl::IsAborted(withdrawn) || attempt == kAttempts) return withdrawn;
+  auto entry = Read(*ceph, id);
+  if (absl::IsNotFound(entry.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(entry.status());
+  // First the permission, so that the node cannot come back meanwhile; then what it has.
+  absl::Status withdrawn = UpdateNodes(
+      *ceph, id, *entry, [&](RecordEntry& stored) { return WithoutPublished(stored.nodes, node); });
+  if (withdrawn.ok()) {
+    withdrawn = UpdateNodes(*ceph, id, *entry, [&](RecordEntry& stored) {
+      return FenceAndRemove(*ceph, stored.nodes, node);
+    });
   }
-}
-
-// First the permission, so that the node cannot come back meanwhile; then what it has.
-absl::Status RbdPool::Withdraw(const CephPool& ceph, RecordEntry& entry, const std::string& node) {
-  VolumeNodes nodes = entry.nodes;
-  const auto concerned = [&](const auto& one) { return node.empty() || one.node == node; };
-  const bool was_published = std::erase_if(nodes.published, concerned) > 0;
-  if (was_published) RETURN_IF_ERROR(RecordTable::SetNodes(ceph, entry, nodes));
-  for (const DeviceClaim& holder : entry.nodes.holders) {
-    if (concerned(holder)) RETURN_IF_ERROR(Fence(ceph.cluster(), holder));
-  }
-  const bool was_held = std::erase_if(nodes.holders, concerned) > 0;
-  return was_held ? RecordTable::SetNodes(ceph, entry, nodes) : absl::OkStatus();
+  return absl::IsNotFound(withdrawn) ? absl::OkStatus() : withdrawn;
 }
 
 absl::Status RbdPool::RequirePublished(const RecordEntry& entry, const DeviceClaim& wanted) const {

@@ -8,46 +8,28 @@
 
 #include <set>
 
-#include "core/log.h"
-#include "pool/volume_match.h"
 #include "rbd/rbd_pool.h"
+#include "rbd/rbd_volumes.h"
 
 namespace holdfast::rbd {
-namespace {
-
-// A CO repeats a creation every few minutes at least as long as it wants the volume.
-constexpr absl::Duration kCreationPatience = absl::Minutes(30);
-
-std::optional<LeftoverKind> KindOf(const pool::VolumeRecord& record) {
-  const Volume& volume = record.volume;
-  if (volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
-  if (volume.state == VolumeState::kAllocating) {
-    return pool::AgeOf(volume) > kCreationPatience
-               ? std::optional(LeftoverKind::kUnfinishedCreation)
-               : std::nullopt;
-  }
-  if (record.grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
-  return std::nullopt;
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   std::vector<Leftover> leftovers;
   if (!common_->is_controller) return leftovers;
   const auto add = [&](LeftoverKind kind, const std::string& uuid) {
-    leftovers.push_back({kind, VolumeId{info_.name, info_.node, uuid}.ToString()});
+    leftovers.push_back({kind, WithUuid(uuid).ToString()});
   };
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   // Images first: each was recorded before it was made, so one without a record now is an orphan,
   // or was deleted meanwhile.
   ASSIGN_OR_RETURN(const std::vector<std::string> images, ListImages(*ceph));
   ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, "", 0));
+  const Call call(*this, *ceph);
   std::set<std::string> named;
   std::set<std::string> unreadable(page.damaged.begin(), page.damaged.end());
   for (const pool::VolumeRecord& record : page.records) {
     named.insert(record.image_name);
-    if (const auto kind = KindOf(record)) add(*kind, record.volume.id.uuid);
+    const auto kind = call.volumes.LeftoverKindOf(record);
+    if (kind) add(*kind, record.volume.id.uuid);
   }
   for (const std::string& uuid : page.damaged) add(LeftoverKind::kDamagedVolume, uuid);
   for (const std::string& image : images) {
@@ -71,22 +53,10 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
                               info_.location);
   }
   if (!entry.ok()) return false;
-  const auto repaired = RepairRecord(*ceph, *entry);
+  const auto repaired = Call(*this, *ceph).volumes.Repair(id);
   // Another process is at work on it: then it is not half done.
   if (absl::IsAborted(repaired.status())) return false;
   return repaired;
-}
-
-absl::StatusOr<bool> RbdPool::RepairRecord(const CephPool& ceph, RecordEntry& entry) {
-  const auto kind = KindOf(entry.record);
-  if (!kind) return false;
-  if (*kind == LeftoverKind::kUnfinishedGrowth) {
-    RETURN_IF_ERROR(FinishGrowth(ceph, entry));
-    return true;
-  }
-  RETURN_IF_ERROR(WriteTombstone(ceph, entry));
-  RETURN_IF_ERROR(FinishDeletion(ceph, entry));
-  return true;
 }
 
 }  // namespace holdfast::rbd

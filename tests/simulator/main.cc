@@ -8,35 +8,48 @@
 #include <optional>
 
 #include "core/log.h"
+#include "simulator/cluster_world.h"
 #include "simulator/world.h"
 
 namespace holdfast::simulator {
 namespace {
 
-int RunOne(std::uint64_t seed) {
-  World world(seed, /*trace=*/true);
+// Every second schedule is one of a pool that two processes share.
+bool IsOfCluster(std::uint64_t seed) { return seed % 2 == 1; }
+
+template <typename AnyWorld>
+bool Run(std::uint64_t seed, bool trace, std::uint64_t& calls) {
+  AnyWorld world(seed, trace);
   const bool kept = world.Run();
-  fmt::print("schedule {}: {}\n", seed, kept ? "every promise was kept" : world.problem());
-  return kept ? 0 : 1;
+  calls += world.calls();
+  if (!kept) fmt::print("schedule {} broke a promise: {}\n", seed, world.problem());
+  return kept;
+}
+
+bool RunAny(std::uint64_t seed, bool trace, std::uint64_t& calls) {
+  return IsOfCluster(seed) ? Run<ClusterWorld>(seed, trace, calls) : Run<World>(seed, trace, calls);
+}
+
+int RunOne(std::uint64_t seed) {
+  std::uint64_t calls = 0;
+  if (!RunAny(seed, /*trace=*/true, calls)) return 1;
+  fmt::print("schedule {}: every promise was kept\n", seed);
+  return 0;
 }
 
 int RunMany(std::uint64_t first, std::chrono::seconds time) {
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t schedules = 0;
-  std::uint64_t acts = 0;
+  std::uint64_t calls = 0;
   for (std::uint64_t seed = first; std::chrono::steady_clock::now() - start < time; ++seed) {
-    World world(seed, /*trace=*/false);
     ++schedules;
-    if (!world.Run()) {
-      fmt::print("schedule {} broke a promise: {}\n", seed, world.problem());
-      fmt::print("see every step with: build/release/tests/simulator --seed {}\n", seed);
-      return 1;
-    }
-    acts += world.lives();
+    if (RunAny(seed, /*trace=*/false, calls)) continue;
+    fmt::print("see every step with: build/release/tests/simulator --seed {}\n", seed);
+    return 1;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   fmt::print("simulator: {} schedules from seed {}, {} calls ({:.0f}/s), every promise was kept\n",
-             schedules, first, acts, static_cast<double>(acts) / took.count());
+             schedules, first, calls, static_cast<double>(calls) / took.count());
   return 0;
 }
 

@@ -194,7 +194,7 @@ absl::StatusOr<std::string> MemoryBackend::ReadMark(const pool::VolumeRecord& re
   return mark;
 }
 
-absl::Status MemoryBackend::Make(const pool::VolumeRecord& record) {
+absl::StatusOr<std::string> MemoryBackend::Make(const pool::VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
   const Fault fault = faults_.At("make", uuid);
   Directory* const directory = Find(uuid);
@@ -212,7 +212,8 @@ absl::Status MemoryBackend::Make(const pool::VolumeRecord& record) {
     directory->synced_image = Image{};
   }
   faults_.After(fault);
-  return Fails(fault) ? Failure("make") : absl::OkStatus();
+  if (Fails(fault)) return Failure("make");
+  return std::string();
 }
 
 absl::Status MemoryBackend::RemoveUnfinished(const pool::VolumeRecord& record) {
@@ -249,6 +250,7 @@ absl::Status MemoryBackend::Sync(const pool::VolumeRecord& record) {
 }
 
 absl::Status MemoryBackend::Zero(const pool::VolumeRecord& record) {
+  RETURN_IF_ERROR(Unmap(record));
   return Alter("zero", record, [](Image& image) {
     image.content = {};
     return absl::OkStatus();

@@ -81,6 +81,7 @@ class MemoryRecords final : public pool::VolumeRecords {
  public:
   MemoryRecords(Machine& machine, std::set<std::string>& listed, Faults& faults)
       : machine_(machine), listed_(listed), faults_(faults) {}
+  bool AreShared() const override { return false; }
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
   absl::Status Insert(const pool::VolumeRecord& record) override;
   absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
@@ -106,11 +107,13 @@ class MemoryBackend final : public pool::VolumeBackend {
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
-  absl::Status Make(const pool::VolumeRecord& record) override;
+  std::string NewName(const std::string&) override { return {}; }
+  absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
   absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override;
   absl::Status Extend(const pool::VolumeRecord& record, Bytes size) override;
   absl::Status CutOff(const pool::VolumeRecord& record, Bytes size) override;
   absl::Status Sync(const pool::VolumeRecord& record) override;
+  absl::Status RequireHeldHere(const pool::VolumeRecord&) override { return absl::OkStatus(); }
   absl::Status Zero(const pool::VolumeRecord& record) override;
   absl::Status Mark(const pool::VolumeRecord& record) override;
   absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord& record) override;

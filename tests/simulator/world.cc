@@ -151,7 +151,7 @@ void World::ActAsOrchestrator() {
 }
 
 void World::Act(Claim& claim) {
-  ++lives_;
+  ++calls_;
   if (claim.restored && claim.data.empty() && !machine_.volumes.contains(claim.id.uuid) &&
       !machine_.volumes_durable.contains(claim.id.uuid)) {
     claim.created = claim.restored = false;  // removed as an unfinished creation

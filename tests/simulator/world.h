@@ -22,7 +22,7 @@ class World final : public Faults {
   // True if every promise was kept; `problem` has the first one that was not.
   bool Run();
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  [[nodiscard]] std::uint64_t lives() const { return lives_; }
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
 
   Fault At(const char* name, const std::string& uuid) override;
   void After(Fault fault) override;
@@ -87,7 +87,7 @@ class World final : public Faults {
   bool counted_ = false;  // its start is over
   bool quiet_ = false;    // no more faults
   std::string problem_;
-  std::uint64_t lives_ = 0;
+  std::uint64_t calls_ = 0;
   std::uint64_t tokens_ = 0;
 };
 
