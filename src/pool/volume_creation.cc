@@ -122,13 +122,16 @@ absl::Status VolumeLifecycle::UndoCreation(VolumeRecord record, const absl::Stat
                      MessageOf(removed));
 }
 
-// Another process may have given the volume up while this one made its bytes. A record that does
-// not name them will never do so again.
+// Another process may have given the volume up while this one made its bytes, and may have looked
+// for them already. A record that does not name them will never do so again, and a tombstone names
+// what may go.
 void VolumeLifecycle::RemoveUnnamed(const VolumeRecord& record) {
   const auto stored = records_.Read(record.volume.id.uuid);
-  const bool unnamed =
-      stored.ok() ? stored->image_name != record.image_name : absl::IsNotFound(stored.status());
-  if (!unnamed) return;
+  if (!stored.ok() && !absl::IsNotFound(stored.status())) return;
+  if (stored.ok() && stored->image_name == record.image_name &&
+      stored->volume.state != VolumeState::kDeleting) {
+    return;
+  }
   const absl::Status removed = backend_.Discard(record);
   if (!removed.ok()) LogWarning("image '{}' is left: {}", record.image_name, MessageOf(removed));
 }
