@@ -74,6 +74,8 @@ struct Volume {
   std::vector<std::string> mkfs_options;
   std::map<std::string, std::string> parameters;
   std::string created_at;  // RFC 3339, UTC
+
+  friend bool operator==(const Volume&, const Volume&) = default;
 };
 
 // Capacities are multiples of this: every filesystem and sector size in use divides it.

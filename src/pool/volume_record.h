@@ -18,6 +18,8 @@ struct VolumeRecord {
   // image ever, and Ceph's own id of it, known when it is made.
   std::string image_name;
   std::string image_id;
+
+  friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };
 
 // Whether the CO was told of a volume in this state and has not deleted it.

@@ -65,7 +65,7 @@ absl::Status RbdPool::Records::Replace(const pool::VolumeRecord& present,
                                        const pool::VolumeRecord& next) {
   const VolumeState state = next.volume.state;
   const bool as_holder = state != present.volume.state && state != VolumeState::kReady;
-  if (!entry_ || pool::EncodeRecord(present) != entry_->record_text) {
+  if (!entry_ || !(entry_->record == present)) {
     return Aborted("volume {} was changed by another process meanwhile; try again",
                    next.volume.id.uuid);
   }
