@@ -124,7 +124,7 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
     response.set_next_token(volumes.back().id.ToString());
   }
   ASSIGN_OR_RETURN(auto conditions, env_.pools.Conditions(volumes));
-  ASSIGN_OR_RETURN(const auto problems, fs::FindProblems());
+  ASSIGN_OR_RETURN(const auto problems, fs::FindProblems(env_.pools.devices()));
   for (std::size_t i = 0; i < volumes.size(); ++i) {
     AddProblem(problems, volumes[i], conditions.at(i));
     auto& entry = *response.add_entries();
@@ -194,7 +194,7 @@ absl::Status Service::Get(const csi::v1::ControllerGetVolumeRequest& request,
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   *response.mutable_volume() = Describe(volume, located.pool->info());
   VolumeCondition condition = located.pool->Condition(volume);
-  ASSIGN_OR_RETURN(const auto problems, fs::FindProblems());
+  ASSIGN_OR_RETURN(const auto problems, fs::FindProblems(env_.pools.devices()));
   AddProblem(problems, volume, condition);
   SetCondition(*response.mutable_status()->mutable_volume_condition(), condition);
   return absl::OkStatus();

@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "fs/filesystem.h"
-#include "os/device_owner.h"
 #include "os/mount_health.h"
 #include "os/mount_table.h"
 
 namespace holdfast::fs {
 namespace {
+
+// "loop3" of "/dev/loop3"; empty for another source, "tmpfs" for one.
+std::string_view NameIn(std::string_view source) {
+  constexpr std::string_view kDirectory = "/dev/";
+  return source.starts_with(kDirectory) ? source.substr(kDirectory.size()) : "";
+}
 
 bool HasRecordedErrors(const os::MountEntry& mount) {
   const Filesystem* const filesystem = FindFilesystem(mount.filesystem);
@@ -25,15 +30,15 @@ std::string RecordedErrors() {
          "staged next, see the kernel's log";
 }
 
-absl::StatusOr<std::map<std::string, std::string>> FindProblems() {
+absl::StatusOr<std::map<std::string, std::string>> FindProblems(const os::DeviceOwners& devices) {
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   std::map<std::string, std::string> problems;
   std::map<dev_t, std::string> uuids;  // empty: no volume's, whose mounts are not looked at
   for (const os::MountEntry& mount : mounts.entries()) {
-    if (!mount.source.starts_with("/dev/loop") && !mount.source.starts_with("/dev/rbd")) continue;
+    if (!devices.MayHaveName(NameIn(mount.source))) continue;
     const auto [known, first] = uuids.try_emplace(mount.device);
     std::string& uuid = known->second;
-    if (first) uuid = os::OwnerOf(mount.device).value_or(os::DeviceOwner{}).uuid;
+    if (first) uuid = devices.OwnerOf(mount.device).value_or(os::DeviceOwner{}).uuid;
     if (uuid.empty()) continue;
     std::string problem = os::ProblemOf(mount);
     if (problem.empty() && first && HasRecordedErrors(mount)) problem = RecordedErrors();

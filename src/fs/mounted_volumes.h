@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/status.h"
+#include "os/device_owner.h"
 
 namespace holdfast::fs {
 
@@ -13,7 +14,8 @@ namespace holdfast::fs {
 // volume's UUID: os::ProblemOf or errors that it has recorded. Those that nothing is wrong with are
 // left out. One read of the mount table, one look at each mount of a volume, and one read of
 // each volume that has ext. INTERNAL if the mount table cannot be read.
-[[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> FindProblems();
+[[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> FindProblems(
+    const os::DeviceOwners& devices);
 
 // The problem of a filesystem for which Filesystem::HasRecordedErrors is true.
 [[nodiscard]] std::string RecordedErrors();

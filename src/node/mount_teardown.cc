@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "fs/filesystem.h"
-#include "os/device_owner.h"
 #include "os/file.h"
 #include "os/freeze.h"
 #include "os/mounter.h"
@@ -15,6 +14,7 @@ namespace holdfast::node {
 namespace {
 
 using os::DeviceOwner;
+using os::DeviceOwners;
 using os::MountEntry;
 using os::MountTable;
 
@@ -30,20 +30,21 @@ struct Layer {
 enum class Verdict { kOwn, kAnother, kForeign };
 
 // By its place in the filesystem: at the top (devtmpfs, tmpfs) or below a "dev".
-std::string NodeNameIn(const MountEntry& entry) {
-  const std::string name = entry.root.substr(entry.root.rfind('/') + 1);
-  return name.starts_with("loop") || name.starts_with("rbd") ? name : "";
+std::string NodeNameIn(const DeviceOwners& devices, const MountEntry& entry) {
+  std::string name = entry.root.substr(entry.root.rfind('/') + 1);
+  return devices.MayHaveName(name) ? name : "";
 }
 
-absl::StatusOr<DeviceOwner> OwnerOf(const MountEntry& entry) {
-  ASSIGN_OR_RETURN(DeviceOwner owner, os::OwnerOf(entry.device));
-  const std::string node = NodeNameIn(entry);
+absl::StatusOr<DeviceOwner> OwnerOf(const DeviceOwners& devices, const MountEntry& entry) {
+  ASSIGN_OR_RETURN(DeviceOwner owner, devices.OwnerOf(entry.device));
+  const std::string node = NodeNameIn(devices, entry);
   if (owner.kind == DeviceOwner::Kind::kVolume || node.empty()) return owner;
-  return os::OwnerOf(node);
+  return devices.OwnerOf(node);
 }
 
 // `handle` is what is open at the path: nobody can put another path under the name meanwhile.
-absl::StatusOr<Layer> LayerBehind(const os::UniqueFd& handle, const std::string& path) {
+absl::StatusOr<Layer> LayerBehind(const DeviceOwners& devices, const os::UniqueFd& handle,
+                                  const std::string& path) {
   Layer layer;
   struct stat facts {};
   if (::fstat(handle.get(), &facts) == 0 && S_ISBLK(facts.st_mode)) {
@@ -58,7 +59,7 @@ absl::StatusOr<Layer> LayerBehind(const os::UniqueFd& handle, const std::string&
     if (entry == nullptr) return Aborted("what is mounted at '{}' is changing", path);
     layer.device = entry->device;
   }
-  ASSIGN_OR_RETURN(layer.owner, os::OwnerOf(layer.device));
+  ASSIGN_OR_RETURN(layer.owner, devices.OwnerOf(layer.device));
   return layer;
 }
 
@@ -80,11 +81,12 @@ Verdict Classify(const Layer& layer, const Teardown& teardown) {
 }
 
 // FAILED_PRECONDITION if a mount of the volume is below the topmost one at the path.
-absl::Status RequireNotCovered(const os::TargetPath& target, const std::string& uuid) {
+absl::Status RequireNotCovered(const os::TargetPath& target, const Teardown& teardown) {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   for (const MountEntry& entry : mounts.entries()) {
     if (entry.target != target.path()) continue;
-    if (const auto owner = OwnerOf(entry); !owner.ok() || !owner->IsOf(uuid)) continue;
+    const auto owner = OwnerOf(teardown.devices, entry);
+    if (!owner.ok() || !owner->IsOf(teardown.uuid)) continue;
     return FailedPrecondition(
         "the volume is mounted at '{}', but another volume is mounted on top of it, which has to "
         "go first",
@@ -125,7 +127,7 @@ absl::Status ThawBehind(const os::UniqueFd& handle) {
 absl::StatusOr<Verdict> PrepareUnmount(const os::TargetPath& target, const Teardown& teardown,
                                        bool staged) {
   ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
-  ASSIGN_OR_RETURN(const Layer layer, LayerBehind(handle, target.path()));
+  ASSIGN_OR_RETURN(const Layer layer, LayerBehind(teardown.devices, handle, target.path()));
   const Verdict verdict = Classify(layer, teardown);
   if (!staged || verdict != Verdict::kOwn || layer.node) return verdict;
   RETURN_IF_ERROR(RequireMountedHereOnly(target, layer.device));
@@ -143,7 +145,7 @@ absl::StatusOr<bool> UnmountAll(const os::TargetPath& target, const Teardown& te
     RETURN_IF_ERROR(verdict.status());
     if (*verdict == Verdict::kForeign) return Foreign(target);
     if (*verdict == Verdict::kAnother) {
-      RETURN_IF_ERROR(RequireNotCovered(target, teardown.uuid));
+      RETURN_IF_ERROR(RequireNotCovered(target, teardown));
       return false;
     }
     RETURN_IF_ERROR(os::Unmount(target));
@@ -161,17 +163,17 @@ absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target, const Teardown&
   return UnmountAll(target, teardown, /*staged=*/true);
 }
 
-bool IsShownAt(const os::TargetPath& target, const std::string& uuid) {
+bool IsShownAt(const DeviceOwners& devices, const os::TargetPath& target, const std::string& uuid) {
   if (target.HasNoMount()) return false;
   const auto handle = target.OpenHandle();
   if (!handle.ok()) return false;
-  const auto layer = LayerBehind(*handle, target.path());
+  const auto layer = LayerBehind(devices, *handle, target.path());
   return layer.ok() && layer->owner.IsOf(uuid);
 }
 
-bool MayShow(const MountEntry& entry, const std::string& uuid) {
-  if (!NodeNameIn(entry).empty()) return true;
-  const auto owner = OwnerOf(entry);
+bool MayShow(const DeviceOwners& devices, const MountEntry& entry, const std::string& uuid) {
+  if (!NodeNameIn(devices, entry).empty()) return true;
+  const auto owner = OwnerOf(devices, entry);
   return !owner.ok() || owner->IsOf(uuid);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "os/device_owner.h"
 #include "os/mount_table.h"
 #include "os/target_path.h"
 
@@ -21,6 +22,7 @@ struct Claims {
 
 // Of which volume the mounts at a path are to go.
 struct Teardown {
+  const os::DeviceOwners& devices;
   std::string uuid;  // empty: of no volume that Holdfast could have made
   // Asked only where the kernel cannot tell: a mounted node of a device that was detached behind
   // the driver's back, and whose number may be another device's by now.
@@ -41,10 +43,12 @@ struct Teardown {
                                                  const Teardown& teardown);
 
 // Whether this volume is what is seen at the path. False also when in doubt.
-[[nodiscard]] bool IsShownAt(const os::TargetPath& target, const std::string& uuid);
+[[nodiscard]] bool IsShownAt(const os::DeviceOwners& devices, const os::TargetPath& target,
+                             const std::string& uuid);
 
 // Whether the mount shows the volume, or may do so: the node of any device, and what cannot be
 // told.
-[[nodiscard]] bool MayShow(const os::MountEntry& entry, const std::string& uuid);
+[[nodiscard]] bool MayShow(const os::DeviceOwners& devices, const os::MountEntry& entry,
+                           const std::string& uuid);
 
 }  // namespace holdfast::node

@@ -187,7 +187,8 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   const absl::Status written = stages_.Write(*record);
   if (written.ok()) return written;
   RETURN_IF_ERROR(
-      UnmountVolume(target, TeardownOf(request.volume_id, target.path(), stages_)).status());
+      UnmountVolume(target, TeardownOf(pools_, stages_, request.volume_id, target.path()))
+          .status());
   RETURN_IF_ERROR(target.RemoveIfEmpty());
   return written;
 }
@@ -199,7 +200,7 @@ absl::Status Publisher::Unpublish(const std::string& volume_id,
   RETURN_IF_ERROR(target.status());
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, *target));
   ASSIGN_OR_RETURN(const bool free,
-                   UnmountVolume(*target, TeardownOf(volume_id, target->path(), stages_)));
+                   UnmountVolume(*target, TeardownOf(pools_, stages_, volume_id, target->path())));
   if (free) RETURN_IF_ERROR(target->RemoveIfEmpty());
   auto record = stages_.Find(volume_id);
   if (!record.ok() || record->publications.erase(target->path()) == 0) return absl::OkStatus();

@@ -32,11 +32,12 @@ Claims ReadClaims(const state::StageStore& stages, const std::string& volume_id,
 
 }  // namespace
 
-Teardown TeardownOf(const std::string& volume_id, const std::string& path,
-                    const state::StageStore& stages) {
-  return Teardown{.uuid = UuidOf(volume_id), .ask_records = [&stages, volume_id, path] {
-                    return ReadClaims(stages, volume_id, path);
-                  }};
+Teardown TeardownOf(const pool::Pools& pools, const state::StageStore& stages,
+                    const std::string& volume_id, const std::string& path) {
+  return Teardown{
+      .devices = pools.devices(),
+      .uuid = UuidOf(volume_id),
+      .ask_records = [&stages, volume_id, path] { return ReadClaims(stages, volume_id, path); }};
 }
 
 }  // namespace holdfast::node

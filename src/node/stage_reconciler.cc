@@ -19,11 +19,11 @@ bool IsMounted(const MountTable& mounts, const os::BlockDevice& device) {
 }
 
 // Whether a volume is still mounted where the record says, whatever device is behind it.
-bool ShowsAnything(const MountTable& mounts, const state::StageRecord& record,
-                   const std::string& uuid) {
+bool ShowsAnything(const os::DeviceOwners& devices, const MountTable& mounts,
+                   const state::StageRecord& record, const std::string& uuid) {
   const auto shows = [&](const std::string& path) {
     const os::MountEntry* const entry = mounts.At(path);
-    return entry != nullptr && MayShow(*entry, uuid);
+    return entry != nullptr && MayShow(devices, *entry, uuid);
   };
   return shows(record.staging_path) ||
          std::ranges::any_of(record.publications,
@@ -86,7 +86,7 @@ absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Classify(
     return void_undo ? std::optional(LeftoverKind::kStaleStaging) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const state::StageRecord record, state_.stages.Find(volume_id));
-  if (ShowsAnything(mounts, record, located.id.uuid)) return std::nullopt;
+  if (ShowsAnything(pools_.devices(), mounts, record, located.id.uuid)) return std::nullopt;
   if (!gone && *device) {
     // A raw block volume is staged without a mount.
     ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));

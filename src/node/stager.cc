@@ -145,9 +145,9 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
   return true;
 }
 
-absl::Status StageVolume(pool::Pool& pool, const state::NodeState& state, const Volume& volume,
-                         state::StageRecord& record, bool recorded, const TargetPath& target,
-                         const VolumeUse& use) {
+absl::Status StageVolume(const pool::Pools& pools, pool::Pool& pool, const state::NodeState& state,
+                         const Volume& volume, state::StageRecord& record, bool recorded,
+                         const TargetPath& target, const VolumeUse& use) {
   ASSIGN_OR_RETURN(const BlockDevice device, pool.MapDevice(volume.id, use.access_mode));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
@@ -156,7 +156,7 @@ absl::Status StageVolume(pool::Pool& pool, const state::NodeState& state, const 
   if (recorded && !mounted_now) return absl::OkStatus();
   const absl::Status written = state.stages.Write(record);
   if (!written.ok() && mounted_now) {
-    const Teardown teardown = TeardownOf(record.volume_id, target.path(), state.stages);
+    const Teardown teardown = TeardownOf(pools, state.stages, record.volume_id, target.path());
     RETURN_IF_ERROR(UnmountStaged(target, teardown).status());
   }
   return written;
@@ -164,13 +164,14 @@ absl::Status StageVolume(pool::Pool& pool, const state::NodeState& state, const 
 
 // Whether the volume is known to be staged at another path than this: then nothing of it is to be
 // undone here.
-bool IsElsewhere(const absl::StatusOr<state::StageRecord>& record, const std::string& uuid,
-                 const std::string& path, const absl::StatusOr<TargetPath>& target) {
+bool IsElsewhere(const os::DeviceOwners& devices, const absl::StatusOr<state::StageRecord>& record,
+                 const std::string& uuid, const std::string& path,
+                 const absl::StatusOr<TargetPath>& target) {
   if (!record.ok() || record->staging_path == path) return false;
-  if (!target.ok() || !IsShownAt(*target, uuid)) return true;
+  if (!target.ok() || !IsShownAt(devices, *target, uuid)) return true;
   // A mount moves along with a directory above it: then this is where it is now.
   const auto recorded = TargetPath::Open(record->staging_path, "staging_target_path");
-  return recorded.ok() && IsShownAt(*recorded, uuid);
+  return recorded.ok() && IsShownAt(devices, *recorded, uuid);
 }
 
 }  // namespace
@@ -206,7 +207,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
                                 .publications = {}};
   }
   const absl::Status staged =
-      StageVolume(pool, state_, volume, *record, staged_before, target, use);
+      StageVolume(pools_, pool, state_, volume, *record, staged_before, target, use);
   if (staged.ok() || staged_before) return staged;
   // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
   const absl::Status detached = pool.UnmapDevice(located.id);
@@ -225,9 +226,9 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
     path_lock.emplace(std::move(taken));
   }
   const std::string path = target.ok() ? target->path() : staging_path;
-  const Teardown teardown = TeardownOf(volume_id, path, state_.stages);
+  const Teardown teardown = TeardownOf(pools_, state_.stages, volume_id, path);
   const auto record = state_.stages.Find(volume_id);
-  if (IsElsewhere(record, teardown.uuid, path, target)) return absl::OkStatus();
+  if (IsElsewhere(pools_.devices(), record, teardown.uuid, path, target)) return absl::OkStatus();
   if (target.ok()) {
     ASSIGN_OR_RETURN(const bool free, UnmountStaged(*target, teardown));
     // Another volume is staged here. Of this one there may still be a device, if it was too.

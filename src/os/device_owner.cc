@@ -4,19 +4,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string_view>
-
-#include "core/device_name.h"
-#include "os/loop_identity.h"
-#include "os/rbd_device.h"
 
 namespace holdfast::os {
 namespace {
-
-using Kind = DeviceOwner::Kind;
 
 // "loop3", "rbd0", "sda1"; empty if there is no such device.
 std::string NameOf(dev_t number) {
@@ -28,39 +20,40 @@ std::string NameOf(dev_t number) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-// N of "<kind>N"; nothing for another name, that of a partition included.
-std::optional<int> IndexIn(std::string_view name, std::string_view kind) {
-  if (!name.starts_with(kind)) return std::nullopt;
+// N of "<prefix>N"; nothing for another name, that of a partition included.
+std::optional<int> IndexIn(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
   int index = -1;
   const char* const end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + kind.size(), end, index);
+  const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, index);
   return error == std::errc() && rest == end ? std::optional(index) : std::nullopt;
-}
-
-DeviceOwner VolumeOrForeign(const std::optional<std::string>& uuid) {
-  return uuid ? DeviceOwner{.kind = Kind::kVolume, .uuid = *uuid} : DeviceOwner{};
 }
 
 }  // namespace
 
-absl::StatusOr<DeviceOwner> OwnerOf(dev_t number) {
-  if (major(number) == 0) return DeviceOwner{};  // of a filesystem without a block device
-  const std::string name = NameOf(number);
-  return name.empty() ? DeviceOwner{.kind = Kind::kNobody} : OwnerOf(name);
+DeviceOwner VolumeOrForeign(std::optional<std::string> uuid) {
+  if (!uuid) return DeviceOwner{};
+  return DeviceOwner{.kind = DeviceOwner::Kind::kVolume, .uuid = *std::move(uuid)};
 }
 
-absl::StatusOr<DeviceOwner> OwnerOf(const std::string& device_name) {
-  if (const auto loop = IndexIn(device_name, "loop")) {
-    ASSIGN_OR_RETURN(const auto identity, IdentifyLoop(*loop));
-    if (!identity) return DeviceOwner{.kind = Kind::kNobody};
-    return VolumeOrForeign(identity->label ? UuidOfLoopLabel(*identity->label)
-                                           : UuidOfImagePath(identity->path));
-  }
-  if (const auto rbd = IndexIn(device_name, "rbd")) {
-    const auto image = RbdImageAt(*rbd);
-    return image ? VolumeOrForeign(UuidOfImage(*image)) : DeviceOwner{.kind = Kind::kNobody};
+DeviceOwner NobodysDevice() { return DeviceOwner{.kind = DeviceOwner::Kind::kNobody}; }
+
+absl::StatusOr<DeviceOwner> DeviceOwners::OwnerOf(dev_t number) const {
+  if (major(number) == 0) return DeviceOwner{};  // of a filesystem without a block device
+  const std::string name = NameOf(number);
+  return name.empty() ? NobodysDevice() : OwnerOf(name);
+}
+
+absl::StatusOr<DeviceOwner> DeviceOwners::OwnerOf(const std::string& device_name) const {
+  for (const DeviceProof& proof : proofs_) {
+    if (const auto index = IndexIn(device_name, proof.prefix)) return proof.identify(*index);
   }
   return DeviceOwner{};
+}
+
+bool DeviceOwners::MayHaveName(std::string_view device_name) const {
+  return std::ranges::any_of(
+      proofs_, [&](const DeviceProof& proof) { return device_name.starts_with(proof.prefix); });
 }
 
 }  // namespace holdfast::os

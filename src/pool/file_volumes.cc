@@ -50,8 +50,8 @@ absl::Status FileRecords::Replace(const VolumeRecord&, const VolumeRecord& next)
 }
 
 // The record went to the trash with its directory.
-absl::Status FileRecords::Remove(const std::string& uuid) {
-  records_.Forget(uuid);
+absl::Status FileRecords::Remove(const VolumeRecord& present) {
+  records_.Forget(present.volume.id.uuid);
   return absl::OkStatus();
 }
 

@@ -22,7 +22,7 @@ class FileRecords final : public VolumeRecords {
   absl::StatusOr<VolumeRecord> Read(const std::string& uuid) override;
   absl::Status Insert(const VolumeRecord& record) override;
   absl::Status Replace(const VolumeRecord& present, const VolumeRecord& next) override;
-  absl::Status Remove(const std::string& uuid) override;
+  absl::Status Remove(const VolumeRecord& present) override;
   absl::Status SyncName() override;
   absl::Status SyncAll(const std::string& uuid) override;
   bool Lists(const std::string& uuid) override { return records_.Lists(uuid); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/image_devices.h"
 
-#include "core/device_name.h"
 #include "core/log.h"
 #include "os/device_use.h"
 #include "os/file.h"
 #include "os/loop_identity.h"
 #include "pool/image_file.h"
+#include "pool/loop_label.h"
 
 namespace holdfast::pool {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "os/device_owner.h"
 #include "pool/pool.h"
 #include "pool/questions.h"
 
@@ -26,6 +27,9 @@ enum class Credentials {
 // Filled at start, before the CallRunner lets any call through to it, then only read: thread-safe.
 class Pools final {
  public:
+  // `devices` is how all kinds of pools prove theirs, those without a pool here included.
+  explicit Pools(os::DeviceOwners devices = {}) : devices_(std::move(devices)) {}
+
   // The first pool added is the default. INVALID_ARGUMENT if there is one of that name.
   [[nodiscard]] absl::Status Add(std::unique_ptr<Pool> pool);
 
@@ -61,12 +65,15 @@ class Pools final {
 
   [[nodiscard]] std::vector<Pool*> all() const;  // by name
 
-  // For who asks several pools.
+  [[nodiscard]] const os::DeviceOwners& devices() const { return devices_; }
+
+  // For callers that ask several pools.
   [[nodiscard]] const Questions& questions() const { return questions_; }
 
  private:
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   Pool* default_ = nullptr;
+  const os::DeviceOwners devices_;
   Questions questions_;
 };
 

@@ -37,9 +37,9 @@ class VolumeRecords {
   [[nodiscard]] virtual absl::Status Replace(const VolumeRecord& present,
                                              const VolumeRecord& next) = 0;
 
-  // Removes the record of a volume whose bytes were discarded, as this object read or wrote it
-  // last. OK if there is none; ABORTED if another process has changed it.
-  [[nodiscard]] virtual absl::Status Remove(const std::string& uuid) = 0;
+  // Removes the record of a volume whose bytes were discarded. OK if there is none; ABORTED if the
+  // stored record is not `present` any more.
+  [[nodiscard]] virtual absl::Status Remove(const VolumeRecord& present) = 0;
 
   // Makes it durable that a new record can be found by its uuid.
   [[nodiscard]] virtual absl::Status SyncName() = 0;

@@ -24,10 +24,26 @@ bool IsUncertain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) || absl::IsInternal(status);
 }
 
+// Another process was faster; the repeated call finds what it makes.
+absl::Status AbortedIfExists(const absl::Status& status) {
+  return absl::IsAlreadyExists(status) ? WithCode(status, absl::StatusCode::kAborted) : status;
+}
+
 }  // namespace
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, const VolumeId& id,
                                                      std::uint32_t sector_size) {
+  absl::Status refused;
+  if (records_.AreShared()) {
+    // The insertion says whether there is a record: to ask first would cost every creation a round
+    // trip.
+    auto begun = Begin(spec, id, sector_size);
+    if (begun.ok()) return Complete(*std::move(begun));
+    if (absl::IsUnavailable(begun.status())) return begun.status();
+    refused = begun.status();
+  }
+  // What is there counts more than why nothing new can be made: a repeated call finds its volume in
+  // a full pool, too.
   const auto existing = records_.Read(id.uuid);
   if (existing.ok() && IsUsable(existing->volume.state)) return UseExisting(*existing, spec);
   if (existing.ok()) {
@@ -36,15 +52,17 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
     RETURN_IF_ERROR(FinishDeletion(*existing));
   } else if (!absl::IsNotFound(existing.status())) {
     return existing.status();
+  } else if (!refused.ok()) {
+    return AbortedIfExists(refused);
   } else {
     // A deletion of this name that was cut short must not take the room of its successor.
-    RETURN_IF_ERROR(Forget(id.uuid));
+    RETURN_IF_ERROR(Forget(NoRecordOf(id.uuid)));
     const absl::Status purged = backend_.Purge(id.uuid);
     if (!purged.ok()) LogWarning("trash of volume {}: {}", id.uuid, MessageOf(purged));
   }
-  ASSIGN_OR_RETURN(const Bytes capacity,
-                   ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
-  return CreateNew(spec, id, capacity, sector_size);
+  auto begun = Begin(spec, id, sector_size);
+  if (!begun.ok()) return AbortedIfExists(begun.status());
+  return Complete(*std::move(begun));
 }
 
 absl::Status VolumeLifecycle::RequireAbandoned(const VolumeRecord& record) const {
@@ -68,25 +86,33 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::UseExisting(const VolumeRecord& re
   return record;
 }
 
-absl::StatusOr<VolumeRecord> VolumeLifecycle::CreateNew(const VolumeSpec& spec, const VolumeId& id,
-                                                        Bytes capacity, std::uint32_t sector_size) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Reservation> reservation,
-                   space_.Reserve(id.uuid, spec.provisioning, capacity));
-  VolumeRecord record = NewRecord(spec, id.uuid, capacity, sector_size, now_());
-  record.image_name = backend_.NewName(id.uuid);
-  const absl::Status inserted = records_.Insert(record);
-  if (absl::IsAlreadyExists(inserted)) {  // the repeated call finds what the other process makes
-    return WithCode(inserted, absl::StatusCode::kAborted);
-  }
-  if (!inserted.ok() && records_.AreShared()) return inserted;  // there is nothing but a record
-  const absl::Status filled = inserted.ok() ? Fill(record) : inserted;
-  if (!filled.ok()) {
-    reservation.reset();
+// Reserves the room and inserts the record. ALREADY_EXISTS if another process was faster.
+absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& spec,
+                                                              const VolumeId& id,
+                                                              std::uint32_t sector_size) {
+  ASSIGN_OR_RETURN(const Bytes capacity,
+                   ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
+  Begun begun;
+  ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, spec.provisioning, capacity));
+  begun.record = NewRecord(spec, id.uuid, capacity, sector_size, now_());
+  begun.record.image_name = backend_.NewName(id.uuid);
+  const absl::Status inserted = records_.Insert(begun.record);
+  if (inserted.ok()) return begun;
+  if (records_.AreShared()) return inserted;  // of this creation there is a record at most
+  begun.reservation.reset();
+  return UndoCreation(begun.record, inserted);
+}
+
+absl::StatusOr<VolumeRecord> VolumeLifecycle::Complete(Begun begun) {
+  VolumeRecord& record = begun.record;
+  if (const absl::Status filled = Fill(record); !filled.ok()) {
+    begun.reservation.reset();
     return UndoCreation(record, filled);
   }
-  space_.Set(id.uuid, spec.provisioning, capacity,
-             spec.provisioning == Provisioning::kThick ? capacity : 0);
-  reservation->Commit();
+  const Volume& volume = record.volume;
+  space_.Set(volume.id.uuid, volume.provisioning, volume.capacity_bytes,
+             volume.provisioning == Provisioning::kThick ? volume.capacity_bytes : 0);
+  begun.reservation->Commit();
   return record;
 }
 

@@ -16,30 +16,28 @@ namespace holdfast::pool {
 absl::Status VolumeLifecycle::Delete(const VolumeId& id) {
   auto record = records_.Read(id.uuid);
   if (absl::IsNotFound(record.status())) {  // perhaps discarded by a call that failed then
-    RETURN_IF_ERROR(Forget(id.uuid));
-    VolumeRecord none;
-    none.volume.id.uuid = id.uuid;
-    none.volume.state = VolumeState::kDeleting;
-    return FinishDeletion(none);
+    RETURN_IF_ERROR(Forget(NoRecordOf(id.uuid)));
+    return FinishDeletion(NoRecordOf(id.uuid));
   }
   RETURN_IF_ERROR(record.status());
   if (record->volume.state == VolumeState::kAllocating) {
     RETURN_IF_ERROR(RequireUnwanted(backend_, *record));
   }
-  if (IsUsable(record->volume.state)) RETURN_IF_ERROR(WriteTombstone(*record, id));
+  if (IsUsable(record->volume.state)) RETURN_IF_ERROR(WriteTombstone(*record));
   return FinishDeletion(*record);
 }
 
-absl::Status VolumeLifecycle::WriteTombstone(const VolumeRecord& record, const VolumeId& id) {
+absl::Status VolumeLifecycle::WriteTombstone(VolumeRecord& record) {
   // A deletion that cannot find out whether the volume is in use does not go on.
   RETURN_IF_ERROR(backend_.RequireUnused(record));
-  VolumeRecord tombstone = record;
-  tombstone.volume.state = VolumeState::kDeleting;
-  const absl::Status written = records_.Replace(record, tombstone);
+  const VolumeRecord before = record;
+  record.volume.state = VolumeState::kDeleting;
+  const absl::Status written = records_.Replace(before, record);
   if (written.ok() || absl::IsAborted(written) || records_.AreShared()) return written;
   // A full disk has no room for a tombstone. Discarding the bytes needs none and is one, too.
   RETURN_IF_ERROR(backend_.Unmap(record));
-  LogWarning("volume {} is deleted without a tombstone: {}", id.ToString(), MessageOf(written));
+  LogWarning("volume {} is deleted without a tombstone: {}", record.volume.id.uuid,
+             MessageOf(written));
   return absl::OkStatus();
 }
 
@@ -55,14 +53,21 @@ absl::Status VolumeLifecycle::FinishDeletion(VolumeRecord record) {
   RETURN_IF_ERROR(WithCode(backend_.Unmap(record), absl::StatusCode::kUnavailable));
   RETURN_IF_ERROR(backend_.Purge(uuid));
   RETURN_IF_ERROR(backend_.Discard(record));
-  RETURN_IF_ERROR(Forget(uuid));
+  RETURN_IF_ERROR(Forget(record));
   return backend_.Purge(uuid);
 }
 
-absl::Status VolumeLifecycle::Forget(const std::string& uuid) {
-  RETURN_IF_ERROR(records_.Remove(uuid));
-  space_.Release(uuid);
+absl::Status VolumeLifecycle::Forget(const VolumeRecord& record) {
+  RETURN_IF_ERROR(records_.Remove(record));
+  space_.Release(record.volume.id.uuid);
   return absl::OkStatus();
+}
+
+VolumeRecord VolumeLifecycle::NoRecordOf(const std::string& uuid) {
+  VolumeRecord none;
+  none.volume.id.uuid = uuid;
+  none.volume.state = VolumeState::kDeleting;
+  return none;
 }
 
 }  // namespace holdfast::pool

@@ -22,10 +22,10 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes req
     return OutOfRange("volume '{}' has {} bytes, more than limit_bytes {}, and cannot shrink",
                       id.ToString(), present, limit);
   }
-  RETURN_IF_ERROR(RequireSize(backend_, record));
+  ASSIGN_OR_RETURN(const Bytes size, GrowableSize(record, required));
   if (present < required) {
     ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
-    const absl::Status grown = GrowTo(record, target);
+    const absl::Status grown = GrowTo(record, target, size);
     if (!grown.ok()) {
       AccountStored(id.uuid);  // only the stored record says how far it came
       return grown;
@@ -34,6 +34,15 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes req
   // Repeated too, in case an earlier call stopped before the device showed the new size.
   RETURN_IF_ERROR(backend_.RefreshDevice(record));
   return record;
+}
+
+// Where the storage's own id proves that the bytes are the volume's, more of them than the record
+// says only mean that it is an old one, which a growth beyond them brings up to date.
+absl::StatusOr<Bytes> VolumeLifecycle::GrowableSize(const VolumeRecord& record, Bytes required) {
+  ASSIGN_OR_RETURN(const Bytes size, backend_.Size(record));
+  const bool is_old_record = record.volume.capacity_bytes < size && size <= required;
+  if (!is_old_record || record.image_id.empty()) RETURN_IF_ERROR(RequireSize(size, record));
+  return size;
 }
 
 absl::StatusOr<os::BlockDevice> VolumeLifecycle::Map(const VolumeId& id) {
@@ -46,7 +55,8 @@ absl::StatusOr<os::BlockDevice> VolumeLifecycle::Map(const VolumeId& id) {
                   record.volume.capacity_bytes);
 }
 
-absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target) {
+// `present` is the size of the bytes now.
+absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target, Bytes present) {
   const Volume& volume = record.volume;
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Reservation> reservation,
@@ -54,7 +64,7 @@ absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target) {
   const VolumeRecord before = record;
   record.grow_to_bytes = target;
   RETURN_IF_ERROR(records_.Replace(before, record));
-  RETURN_IF_ERROR(FinishGrowth(record));
+  RETURN_IF_ERROR(FinishGrowth(record, present));
   reservation->Commit();
   return absl::OkStatus();
 }
@@ -64,12 +74,12 @@ absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target) {
 absl::Status VolumeLifecycle::FinishEarlierGrowth(VolumeRecord& record) {
   if (record.grow_to_bytes == 0) return absl::OkStatus();
   RETURN_IF_ERROR(records_.SyncAll(record.volume.id.uuid));
-  return FinishGrowth(record);
+  ASSIGN_OR_RETURN(const Bytes present, backend_.Size(record));
+  return FinishGrowth(record, present);
 }
 
 // Ends a growth that has begun, one way or the other.
-absl::Status VolumeLifecycle::FinishGrowth(VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const Bytes present, backend_.Size(record));
+absl::Status VolumeLifecycle::FinishGrowth(VolumeRecord& record, Bytes present) {
   RETURN_IF_ERROR(RequireSize(present, record));
   if (present < record.grow_to_bytes) {
     RETURN_IF_ERROR(ExtendOrUndo(record, present));

@@ -6,6 +6,7 @@
 
 #include <absl/time/clock.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -57,26 +58,35 @@ class VolumeLifecycle final {
   // volume_creation.cc
   absl::Status RequireAbandoned(const VolumeRecord& record) const;
   absl::StatusOr<VolumeRecord> UseExisting(const VolumeRecord& record, const VolumeSpec& spec);
-  absl::StatusOr<VolumeRecord> CreateNew(const VolumeSpec& spec, const VolumeId& id, Bytes capacity,
-                                         std::uint32_t sector_size);
+  struct Begun {
+    VolumeRecord record;
+    std::unique_ptr<Reservation> reservation;
+  };
+  absl::StatusOr<Begun> Begin(const VolumeSpec& spec, const VolumeId& id,
+                              std::uint32_t sector_size);
+  absl::StatusOr<VolumeRecord> Complete(Begun begun);
   absl::Status Fill(VolumeRecord& record);
   absl::StatusOr<std::string> MakeBytes(const VolumeRecord& record);
   absl::Status UndoCreation(VolumeRecord record, const absl::Status& cause);
   void RemoveUnnamed(const VolumeRecord& record);
 
   // volume_deletion.cc
-  absl::Status WriteTombstone(const VolumeRecord& record, const VolumeId& id);
+  absl::Status WriteTombstone(VolumeRecord& record);
   absl::Status FinishDeletion(VolumeRecord record);
-  absl::Status Forget(const std::string& uuid);
+  absl::Status Forget(const VolumeRecord& record);
+  // Stands for a volume of which there is no record.
+  static VolumeRecord NoRecordOf(const std::string& uuid);
 
   // volume_growth.cc
-  absl::Status GrowTo(VolumeRecord& record, Bytes target);
+  absl::StatusOr<Bytes> GrowableSize(const VolumeRecord& record, Bytes required);
+  absl::Status GrowTo(VolumeRecord& record, Bytes target, Bytes present);
   absl::Status FinishEarlierGrowth(VolumeRecord& record);
-  absl::Status FinishGrowth(VolumeRecord& record);
+  absl::Status FinishGrowth(VolumeRecord& record, Bytes present);
   absl::Status ExtendOrUndo(VolumeRecord& record, Bytes present);
   absl::Status UndoGrowth(VolumeRecord& record, Bytes present);
 
   // volume_repair.cc
+  std::optional<LeftoverKind> LeftoverIn(const VolumeRecord& record);
   // Whether the volume is in lists and in the account of space as its record has it. A call that
   // failed in the middle may have left it otherwise.
   bool IsAccounted(const VolumeRecord& record);

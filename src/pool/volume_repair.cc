@@ -27,13 +27,15 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Get(const VolumeId& id) {
 std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uuid) {
   const auto record = records_.Read(uuid);
   if (absl::IsNotFound(record.status())) return std::nullopt;
-  if (!record.ok() || !RequireUnwanted(backend_, *record).ok()) {
-    return LeftoverKind::kDamagedVolume;
-  }
-  if (const auto kind = LeftoverKindOf(*record)) return kind;
-  if (!IsUsable(record->volume.state)) return std::nullopt;
-  if (!IsAccounted(*record)) return LeftoverKind::kUnlistedVolume;
-  if (records_.HasRemains(uuid)) return LeftoverKind::kTemporaryFile;
+  return record.ok() ? LeftoverIn(*record) : LeftoverKind::kDamagedVolume;
+}
+
+std::optional<LeftoverKind> VolumeLifecycle::LeftoverIn(const VolumeRecord& record) {
+  if (!RequireUnwanted(backend_, record).ok()) return LeftoverKind::kDamagedVolume;
+  if (const auto kind = LeftoverKindOf(record)) return kind;
+  if (!IsUsable(record.volume.state)) return std::nullopt;
+  if (!IsAccounted(record)) return LeftoverKind::kUnlistedVolume;
+  if (records_.HasRemains(record.volume.id.uuid)) return LeftoverKind::kTemporaryFile;
   return std::nullopt;
 }
 
@@ -54,12 +56,12 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
   const auto stored = records_.Read(id.uuid);
   // A deletion that failed after its bytes were discarded.
   if (absl::IsNotFound(stored.status())) {
-    RETURN_IF_ERROR(Forget(id.uuid));
+    RETURN_IF_ERROR(Forget(NoRecordOf(id.uuid)));
     return discarded;
   }
   RETURN_IF_ERROR(stored.status());
-  if (!FindLeftover(id.uuid)) return discarded;
   VolumeRecord record = *stored;
+  if (!LeftoverIn(record)) return discarded;
   RETURN_IF_ERROR(RequireUnwanted(backend_, record));
   if (!IsUsable(record.volume.state)) {
     RETURN_IF_ERROR(backend_.RequireOnlyOwn(id.uuid));

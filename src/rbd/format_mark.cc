@@ -101,7 +101,7 @@ std::string MarkOf(const Volume& volume) {
 absl::Status OlderThanImage(const pool::VolumeRecord& record, const std::string& mark) {
   return FailedPrecondition(
       "volume {} is recorded as {}, but its image '{}' says that it was formatted, as {}: the "
-      "record is older than the image, which is left as it is; put the newer record back, or "
+      "record is older than the image, which is left as it is; restore the newer record, or "
       "rename the image (docs/ceph.md, 'A record that is older than its image')",
       record.volume.id.uuid, ToString(record.volume.state), record.image_name, mark);
 }

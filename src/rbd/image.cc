@@ -104,10 +104,6 @@ absl::Status Missing(const std::string& name) {
 
 }  // namespace
 
-std::string NewImageName(const std::string& uuid) {
-  return ImagePrefix(uuid) + RandomUuid().substr(0, kImageChanceSize);
-}
-
 absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size,
                        const std::string& data_pool) {
   const CephLibrary& library = pool.library();

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/bytes.h"
-#include "core/device_name.h"
 #include "rbd/ceph_pool.h"
 
 namespace holdfast::rbd {
@@ -23,10 +22,6 @@ struct ImageFacts {
   std::uint64_t features = 0;
   std::vector<std::string> watchers;  // addresses of the clients that have it open, but not our own
 };
-
-// Generates an image name from the UUID and a random suffix. Names are never reused, so a late
-// removal cannot hit a newer image. UuidOfImage extracts the UUID.
-[[nodiscard]] std::string NewImageName(const std::string& uuid);
 
 // Thread-safe, as all of these. Errors as Cluster::Try. An image is opened read-only to be looked
 // at: opening it for writing would ask the exclusive lock of whoever has it.

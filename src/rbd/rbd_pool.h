@@ -98,6 +98,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
 
  private:
+  friend class RbdUnderTest;  // tests/ceph/conformance.cc
   using Ceph = std::shared_ptr<CephPool>;
   // What the volume state machine works on (rbd/rbd_volumes.h).
   class Records;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices that this node has: finding them, whose they are, taking them away.
 #include "os/device_use.h"
+#include "rbd/image_name.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {

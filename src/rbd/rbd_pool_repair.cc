@@ -8,6 +8,7 @@
 
 #include <set>
 
+#include "rbd/image_name.h"
 #include "rbd/rbd_pool.h"
 #include "rbd/rbd_volumes.h"
 

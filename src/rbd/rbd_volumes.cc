@@ -16,6 +16,11 @@ absl::Status WasReplaced(const pool::VolumeRecord& record, const std::string& id
       record.image_name, id, record.image_id);
 }
 
+absl::Status Changed(const pool::VolumeRecord& record) {
+  return Aborted("volume {} was changed by another process meanwhile; try again",
+                 record.volume.id.uuid);
+}
+
 // Whether the record says which id the image has. It does not while it is being made.
 bool KnowsImageId(const pool::VolumeRecord& record) {
   return !record.image_id.empty() && record.volume.state != VolumeState::kAllocating;
@@ -33,9 +38,11 @@ absl::Status RequireRemovable(const CephPool& ceph, const pool::VolumeRecord& re
   ASSIGN_OR_RETURN(const bool written, HoldsData(ceph, name, 0));
   if (!written) return absl::OkStatus();
   return FailedPrecondition(
-      "image '{}' holds data, which a volume that was never completed does "
-      "not: it is left alone",
-      name);
+      "the record of volume {} says that its image '{}' was never completed, but that holds data: "
+      "the record is older than the image, which is left alone; restore the newer record, or "
+      "rename "
+      "the image (docs/ceph.md, 'A record that is older than its image')",
+      record.volume.id.uuid, name);
 }
 
 // A cluster pool has nothing to release: what was asked is not set aside.
@@ -65,26 +72,24 @@ absl::Status RbdPool::Records::Replace(const pool::VolumeRecord& present,
                                        const pool::VolumeRecord& next) {
   const VolumeState state = next.volume.state;
   const bool as_holder = state != present.volume.state && state != VolumeState::kReady;
-  if (!entry_ || !(entry_->record == present)) {
-    return Aborted("volume {} was changed by another process meanwhile; try again",
-                   next.volume.id.uuid);
-  }
+  if (!entry_ || !(entry_->record == present)) return Changed(present);
   return RecordTable::Replace(ceph_, *entry_, next, as_holder);
 }
 
-absl::Status RbdPool::Records::Remove(const std::string& uuid) {
-  if (!entry_ || entry_->record.volume.id.uuid != uuid) return absl::OkStatus();
+absl::Status RbdPool::Records::Remove(const pool::VolumeRecord& present) {
+  if (!entry_) return absl::OkStatus();
+  if (!(entry_->record == present)) return Changed(present);
   RETURN_IF_ERROR(RecordTable::Remove(ceph_, *entry_));
   entry_.reset();
   return absl::OkStatus();
 }
 
 // The id of the record's image; nothing if there is none. FAILED_PRECONDITION if it is not the one
-// that the record says. Asked once in a call.
+// that the record says. Asked until there is one.
 absl::StatusOr<std::optional<std::string>> RbdPool::Images::FindImage(
     const pool::VolumeRecord& record) {
   if (record.image_name.empty()) return std::nullopt;
-  if (looked_up_ != record.image_name) {
+  if (!image_id_ || looked_up_ != record.image_name) {
     ASSIGN_OR_RETURN(image_id_, ReadImageId(ceph_, record.image_name));
     looked_up_ = record.image_name;
   }
@@ -168,9 +173,10 @@ absl::Status RbdPool::Images::Mark(const pool::VolumeRecord& record) {
 
 absl::Status RbdPool::Images::Discard(const pool::VolumeRecord& record) {
   if (record.image_name.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(RequireRemovable(ceph_, record));
   const auto& entry = records_.entry();
   if (entry && entry->record.image_name == record.image_name) RETURN_IF_ERROR(FenceHolders(*entry));
-  RETURN_IF_ERROR(RequireRemovable(ceph_, record));
+  image_id_.reset();
   return pool_.common_->removals.Remove(ceph_, record.image_name);
 }
 

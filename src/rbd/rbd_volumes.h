@@ -9,6 +9,7 @@
 #include <string>
 
 #include "pool/volume_lifecycle.h"
+#include "rbd/image_name.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -24,7 +25,7 @@ class RbdPool::Records final : public pool::VolumeRecords {
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
   absl::Status Insert(const pool::VolumeRecord& record) override;
   absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
-  absl::Status Remove(const std::string& uuid) override;
+  absl::Status Remove(const pool::VolumeRecord& present) override;
   // A change is durable when the cluster has answered, and every process lists what is stored.
   absl::Status SyncName() override { return absl::OkStatus(); }
   absl::Status SyncAll(const std::string&) override { return absl::OkStatus(); }

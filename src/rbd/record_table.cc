@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "rbd/image.h"
+#include "rbd/image_name.h"
 #include "rbd/omap.h"
 
 namespace holdfast::rbd {

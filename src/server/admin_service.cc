@@ -75,7 +75,7 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext* context,
   return calls_.Run(context, {"ListVolumes (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::vector<Volume> volumes, pools_.List("", 0));
     ASSIGN_OR_RETURN(auto conditions, pools_.Conditions(volumes));
-    ASSIGN_OR_RETURN(const auto problems, fs::FindProblems());
+    ASSIGN_OR_RETURN(const auto problems, fs::FindProblems(pools_.devices()));
     for (std::size_t i = 0; i < volumes.size(); ++i) {
       const auto problem = problems.find(volumes[i].id.uuid);
       if (problem != problems.end()) conditions.at(i) = VolumeCondition{true, problem->second};

@@ -34,7 +34,9 @@
 #include "os/startup_pages.h"
 #include "pool/awaited_pool.h"
 #include "pool/file_pool.h"
+#include "pool/loop_label.h"
 #include "pool/pool_directory.h"
+#include "rbd/image_name.h"
 #include "rbd/rbd_pool.h"
 #include "server/acceptor.h"
 #include "server/admin_service.h"
@@ -59,10 +61,16 @@ constexpr std::chrono::milliseconds kShutdownGrace{500};
 // A CreateVolume may list every node of a large cluster as topology.
 constexpr int kMaxMessageBytes = 64 << 20;
 
+// How each kind of pool proves that a device is one of its volumes'. Also of kinds of which no pool
+// is configured here: a volume of such a pool may still be mounted.
+os::DeviceOwners OwnersOfDevices() {
+  return os::DeviceOwners({pool::LoopProof(), rbd::RbdProof()});
+}
+
 // What the services work on; outlives the gRPC server.
 struct ServerState {
   explicit ServerState(state::NodeState kept) : node(std::move(kept)) {}
-  pool::Pools pools;
+  pool::Pools pools{OwnersOfDevices()};
   state::NodeState node;
   KeyLock volume_locks;
   rpc::CallRunner calls;

@@ -32,12 +32,14 @@ absl::Status Carry(Faults& faults, const char* name, const std::string& uuid, Ch
 
 absl::StatusOr<pool::VolumeRecord> ClusterRecords::Read(const std::string& uuid) {
   entry_.reset();
+  std::optional<Cluster::Entry> found;
   RETURN_IF_ERROR(Carry(faults_, "read record", uuid, [&]() -> absl::Status {
-    const auto found = cluster_.records.find(uuid);
-    if (found == cluster_.records.end()) return NotFound("there is no volume {}", uuid);
-    entry_ = found->second;
+    const auto stored = cluster_.records.find(uuid);
+    if (stored == cluster_.records.end()) return NotFound("there is no volume {}", uuid);
+    found = stored->second;
     return absl::OkStatus();
   }));
+  entry_ = std::move(found);
   return pool::DecodeRecord(entry_->record);
 }
 
@@ -71,8 +73,10 @@ absl::Status ClusterRecords::Replace(const pool::VolumeRecord& present,
   return absl::OkStatus();
 }
 
-absl::Status ClusterRecords::Remove(const std::string& uuid) {
+absl::Status ClusterRecords::Remove(const pool::VolumeRecord& present) {
+  const std::string& uuid = present.volume.id.uuid;
   if (!entry_) return absl::OkStatus();
+  if (entry_->record != pool::EncodeRecord(present)) return Changed();
   RETURN_IF_ERROR(Carry(faults_, "remove record", uuid, [&]() -> absl::Status {
     const auto found = cluster_.records.find(uuid);
     if (found == cluster_.records.end()) return absl::OkStatus();

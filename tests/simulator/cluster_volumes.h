@@ -51,7 +51,7 @@ class ClusterRecords final : public pool::VolumeRecords {
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
   absl::Status Insert(const pool::VolumeRecord& record) override;
   absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
-  absl::Status Remove(const std::string& uuid) override;
+  absl::Status Remove(const pool::VolumeRecord& present) override;
   absl::Status SyncName() override { return absl::OkStatus(); }
   absl::Status SyncAll(const std::string&) override { return absl::OkStatus(); }
   bool Lists(const std::string&) override { return true; }

@@ -85,8 +85,8 @@ absl::Status MemoryRecords::Replace(const pool::VolumeRecord&, const pool::Volum
   return Write("replace record", next);
 }
 
-absl::Status MemoryRecords::Remove(const std::string& uuid) {
-  listed_.erase(uuid);
+absl::Status MemoryRecords::Remove(const pool::VolumeRecord& present) {
+  listed_.erase(present.volume.id.uuid);
   return absl::OkStatus();
 }
 

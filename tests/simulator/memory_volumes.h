@@ -85,7 +85,7 @@ class MemoryRecords final : public pool::VolumeRecords {
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
   absl::Status Insert(const pool::VolumeRecord& record) override;
   absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
-  absl::Status Remove(const std::string& uuid) override;
+  absl::Status Remove(const pool::VolumeRecord& present) override;
   absl::Status SyncName() override;
   absl::Status SyncAll(const std::string& uuid) override;
   bool Lists(const std::string& uuid) override { return listed_.contains(uuid); }

@@ -11,6 +11,7 @@
 
 #include "os/file.h"
 #include "pool/file_pool.h"
+#include "pool/loop_label.h"
 #include "pool/pools.h"
 #include "pool/volume_record.h"
 #include "support/outcome.h"
@@ -68,7 +69,7 @@ class FilePoolFixture {
   void Start() {
     auto opened = Value(pool::FilePool::Open(config_, "n1", state.get()));
     pool = opened.get();
-    pools = std::make_unique<pool::Pools>();
+    pools = std::make_unique<pool::Pools>(os::DeviceOwners({pool::LoopProof()}));
     REQUIRE_OK(pools->Add(std::move(opened)));
     REQUIRE_OK(pool->Recover());
     SettleAll();

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/bound_nodes.h"
 #include "os/file.h"
 #include "support/loop_image.h"
 #include "support/temp_directory.h"
@@ -364,6 +365,27 @@ TEST_CASE("threads attach and detach side by side, never on one device") {
   }
   threads.clear();
   CHECK(failures == std::vector<std::string>(kThreads));
+}
+
+TEST_CASE("a number whose node is mounted somewhere is not attached to") {
+  const TempDirectory directory;
+  const ImageFile image(directory.path("image"), kSize);
+  const bool discard = GENERATE(false, true);
+  AttachedLoop first(image.fd(), {.discard = discard});
+  const int index = first->index;
+  const std::string place = directory.path("published");
+  std::filesystem::copy_file(image.path(), place);
+  REQUIRE(::mount(first->block.path.c_str(), place.c_str(), nullptr, MS_BIND, nullptr) == 0);
+  CHECK(BoundNodes::Read()->Has(fmt::format("loop{}", index)));
+  REQUIRE(DetachLoop(first.Release()).ok());
+  {
+    const AttachedLoop second(image.fd(), {.discard = discard});
+    CHECK(second->index != index);
+    const AttachedLoop third(image.fd(), {.discard = discard});
+    CHECK(third->index != index);
+  }
+  REQUIRE(::umount2(place.c_str(), UMOUNT_NOFOLLOW) == 0);
+  CHECK_FALSE(BoundNodes::Read()->Has(fmt::format("loop{}", index)));
 }
 
 }  // namespace

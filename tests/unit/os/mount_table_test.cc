@@ -203,5 +203,27 @@ TEST_CASE("the device behind a path") {
   CHECK(*none == 0);
 }
 
+// Two views of kubelet's directory: a mount in one is copied into the other.
+TEST_CASE("copies of one mount at several paths are told from mounts at several places") {
+  const auto table = MountTable::Parse(
+      "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+      "2 1 8:2 /kubelet /var/lib/kubelet rw - ext4 /dev/sda2 rw\n"
+      "3 1 8:2 / /data rw - ext4 /dev/sda2 rw\n"
+      "4 2 7:3 / /var/lib/kubelet/stage rw - ext4 /dev/loop3 rw\n"
+      "5 3 7:3 / /data/kubelet/stage rw - ext4 /dev/loop3 rw\n"
+      "6 2 7:3 / /var/lib/kubelet/pod rw - ext4 /dev/loop3 rw\n"
+      "7 1 7:3 / /kubelet/stage rw - ext4 /dev/loop3 rw\n");
+  REQUIRE(table.ok());
+  const auto one_place = [&](int a, int b) {
+    return table->AreOnePlace(*table->WithId(a), *table->WithId(b));
+  };
+  CHECK(one_place(4, 5));
+  CHECK(one_place(5, 4));
+  CHECK_FALSE(one_place(4, 6));
+  CHECK_FALSE(one_place(5, 6));
+  CHECK_FALSE(one_place(4, 7));
+  CHECK_FALSE(one_place(5, 7));
+}
+
 }  // namespace
 }  // namespace holdfast::os

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/volume_id.h"
-#include "rbd/image.h"
+#include "rbd/image_name.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -28,6 +28,12 @@ TEST_CASE("names that Holdfast cannot have given are nobody's") {
     INFO(name);
     CHECK_FALSE(UuidOfImage(name).has_value());
   }
+}
+
+TEST_CASE("a number without a mapped image is nobody's") {
+  const auto owner = os::DeviceOwners({RbdProof()}).OwnerOf(std::string("rbd1000000"));
+  REQUIRE(owner.ok());
+  CHECK(owner->kind == os::DeviceOwner::Kind::kNobody);
 }
 
 }  // namespace

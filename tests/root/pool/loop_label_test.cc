@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/device_owner.h"
+#include "pool/loop_label.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <xfs/xfs.h>
@@ -12,12 +11,11 @@
 #include <filesystem>
 #include <string>
 
-#include "core/device_name.h"
-#include "os/bound_nodes.h"
+#include "os/device_owner.h"
 #include "support/loop_image.h"
 #include "support/temp_directory.h"
 
-namespace holdfast::os {
+namespace holdfast::pool {
 namespace {
 
 using test::AttachedLoop;
@@ -29,8 +27,12 @@ constexpr Bytes kSize = 64 * kMiB;
 constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
 constexpr char kOther[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0002";
 
+using os::DeviceOwner;
+
+const os::DeviceOwners kOwners({LoopProof()});
+
 DeviceOwner Owner(dev_t number) {
-  const auto owner = OwnerOf(number);
+  const auto owner = kOwners.OwnerOf(number);
   INFO(owner.status().ToString());
   REQUIRE(owner.ok());
   return *owner;
@@ -43,7 +45,7 @@ TEST_CASE("the label tells whose a loop device is, also when its file is gone") 
   CHECK(Owner(loop->block.number).IsOf(kUuid));
   CHECK_FALSE(Owner(loop->block.number).IsOf(kOther));
   CHECK_FALSE(Owner(loop->block.number).IsOf(""));
-  CHECK(OwnerOf(fmt::format("loop{}", loop->index))->IsOf(kUuid));
+  CHECK(kOwners.OwnerOf(fmt::format("loop{}", loop->index))->IsOf(kUuid));
   std::filesystem::remove(image.path());
   CHECK(Owner(loop->block.number).IsOf(kUuid));
 }
@@ -71,31 +73,10 @@ TEST_CASE("a device whose disk has failed is told by its path") {
 TEST_CASE("other devices are foreign, and those that are not there are nobody's") {
   CHECK(Owner(makedev(0, 25)).kind == DeviceOwner::Kind::kForeign);  // without a block device
   CHECK(Owner(makedev(7, 1'000'000)).kind == DeviceOwner::Kind::kNobody);
-  CHECK(OwnerOf(std::string("sda"))->kind == DeviceOwner::Kind::kForeign);
-  CHECK(OwnerOf(std::string("loop3p1"))->kind == DeviceOwner::Kind::kForeign);
-  CHECK(OwnerOf(std::string("rbd1000000"))->kind == DeviceOwner::Kind::kNobody);
-}
-
-TEST_CASE("a number whose node is mounted somewhere is not attached to") {
-  const TempDirectory directory;
-  const ImageFile image(directory.path("image"), kSize);
-  const bool discard = GENERATE(false, true);
-  AttachedLoop first(image.fd(), {.discard = discard});
-  const int index = first->index;
-  const std::string place = directory.path("published");
-  std::filesystem::copy_file(image.path(), place);
-  REQUIRE(::mount(first->block.path.c_str(), place.c_str(), nullptr, MS_BIND, nullptr) == 0);
-  CHECK(BoundNodes::Read()->Has(fmt::format("loop{}", index)));
-  REQUIRE(DetachLoop(first.Release()).ok());
-  {
-    const AttachedLoop second(image.fd(), {.discard = discard});
-    CHECK(second->index != index);
-    const AttachedLoop third(image.fd(), {.discard = discard});
-    CHECK(third->index != index);
-  }
-  REQUIRE(::umount2(place.c_str(), UMOUNT_NOFOLLOW) == 0);
-  CHECK_FALSE(BoundNodes::Read()->Has(fmt::format("loop{}", index)));
+  CHECK(kOwners.OwnerOf(std::string("sda"))->kind == DeviceOwner::Kind::kForeign);
+  CHECK(kOwners.OwnerOf(std::string("loop3p1"))->kind == DeviceOwner::Kind::kForeign);
+  CHECK(os::DeviceOwners().OwnerOf(std::string("loop3"))->kind == DeviceOwner::Kind::kForeign);
 }
 
 }  // namespace
-}  // namespace holdfast::os
+}  // namespace holdfast::pool

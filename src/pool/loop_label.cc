@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/device_name.h"
+#include "pool/loop_label.h"
 
 #include "core/volume_id.h"
+#include "os/loop_identity.h"
 
-namespace holdfast {
+namespace holdfast::pool {
 namespace {
 
 constexpr std::size_t kUuidSize = 36;
 constexpr std::string_view kVolumes = "/volumes/";
 constexpr std::string_view kImage = "/image";
+
+absl::StatusOr<os::DeviceOwner> Identify(int index) {
+  ASSIGN_OR_RETURN(const auto identity, os::IdentifyLoop(index));
+  if (!identity) return os::NobodysDevice();
+  return os::VolumeOrForeign(identity->label ? UuidOfLoopLabel(*identity->label)
+                                             : UuidOfImagePath(identity->path));
+}
 
 }  // namespace
 
@@ -38,15 +46,6 @@ std::optional<std::string> UuidOfImagePath(std::string_view path) {
   return std::string(uuid);
 }
 
-std::string ImagePrefix(const std::string& uuid) { return kImagePrefix + uuid + '-'; }
+os::DeviceProof LoopProof() { return {.prefix = "loop", .identify = Identify}; }
 
-std::optional<std::string> UuidOfImage(const std::string& name) {
-  if (!name.starts_with(kImagePrefix)) return std::nullopt;
-  std::string uuid = name.substr(sizeof(kImagePrefix) - 1, kUuidSize);
-  const bool ours = IsUuid(uuid) && name.starts_with(ImagePrefix(uuid)) &&
-                    name.size() == ImagePrefix(uuid).size() + kImageChanceSize;
-  if (!ours) return std::nullopt;
-  return uuid;
-}
-
-}  // namespace holdfast
+}  // namespace holdfast::pool
