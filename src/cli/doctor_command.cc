@@ -17,7 +17,7 @@
 #include "cli/pool_checks.h"
 #include "cli/rbd_checks.h"
 #include "cli/terminal.h"
-#include "core/config.h"
+#include "core/config_file.h"
 #include "fs/filesystem.h"
 
 namespace holdfast::cli {
