@@ -85,7 +85,7 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
       ->type_name("NAME");
   serve
       .add_option("--config", flags.config_path,
-                  "YAML file with the same settings, of which these flags are the stronger")
+                  "YAML file with the same settings; flags override it")
       ->type_name("FILE");
 }
 

@@ -80,7 +80,7 @@ constexpr Setting kSettings[] = {
      SetAttach},
     {"topology", "--topology", kList, "KEY=VALUE", "none",
      "Where this node is, such as topology.kubernetes.io/zone=a, for rbd pools that not every node "
-     "reaches; repeatable; left out without a value",
+     "reaches; repeatable; one without a value is omitted",
      SetTopology},
     {"maxVolumes", "--max-volumes", kNumber, "NUMBER", "0 (no limit)",
      "Volumes that this node takes, for the scheduler", SetMaxVolumes},
