@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/inventory_command.h"
 #include "cli/serve_command.h"
+#include "cli/usage_error.h"
 #include "core/version.h"
 
 namespace {
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : holdfast::cli::kExitUsage;
+    return holdfast::cli::ExplainUsage(app, error);
   }
   if (run) return run();
   std::cerr << app.help();

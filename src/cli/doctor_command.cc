@@ -17,7 +17,7 @@
 #include "cli/pool_checks.h"
 #include "cli/rbd_checks.h"
 #include "cli/terminal.h"
-#include "core/config.h"
+#include "core/config_file.h"
 #include "fs/filesystem.h"
 
 namespace holdfast::cli {
@@ -163,10 +163,11 @@ void AddDoctorCommand(CLI::App& app, Action& run) {
   doctor.add_option("--pool", flags->pools, "Check this pool, written as for serve")->take_all();
   doctor
       .add_option("--endpoint", flags->endpoint,
-                  "Unix socket to look at (default unix:///run/holdfast/csi.sock)")
+                  fmt::format("Unix socket to look at (default: {})", Config().endpoint))
       ->envname("CSI_ENDPOINT");
-  doctor.add_option("--state-dir", flags->state_dir,
-                    "Directory for Holdfast's own state (default /var/lib/holdfast)");
+  doctor.add_option(
+      "--state-dir", flags->state_dir,
+      fmt::format("Directory for Holdfast's own state (default: {})", Config().state_dir));
   doctor.add_option("--output", flags->output, "How to show it")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

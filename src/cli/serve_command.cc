@@ -26,10 +26,19 @@ A YAML file given by --config has the same settings; flags win over it.)";
 
 constexpr std::chrono::seconds kLastWords{1};
 
+absl::Status Serve(const Config& config) {
+  server::Server server(config);
+  RETURN_IF_ERROR(server.Start());
+  RETURN_IF_ERROR(server.Recover());
+  RETURN_IF_ERROR(server.Run());
+  server.Stop();
+  return absl::OkStatus();
+}
+
 // No thread or no memory at the start is an error like others.
 absl::Status ServeOrSay(const Config& config) {
   try {
-    return server::Serve(config);
+    return Serve(config);
   } catch (const std::exception& error) {
     return Unavailable("cannot serve: {}", error.what());
   }

@@ -1,50 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `holdfast serve`.
+// The command line of `holdfast serve`: a flag for each row of core/settings.h, and two that are
+// not settings.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config.h"
 
 namespace holdfast::cli {
 
-// Flags as written; empty means "not given".
+// Flags as written.
 struct ServeFlags {
-  std::string config_path;
-  std::string role;
-  std::string endpoint;
-  std::string node_id;
-  std::string state_dir;
-  std::string driver_name;
-  std::string log_level;
-  bool attach = false;
-  std::optional<std::int64_t> max_volumes;
-  std::vector<std::string> pools;
+  std::map<std::string_view, std::vector<std::string>> settings;  // by key; those that are given
+  std::map<std::string_view, std::string> switches;               // by key; empty: not given
+  std::string config_path;                                        // the same
   std::vector<std::string> moved_pools;
-  std::vector<std::string> topology;
-  std::string kubelet_registration_dir;
-  std::string link_listen;
-  std::string link_controller;
-  std::string link_tls;
-  std::string link_token;
-  std::string link_token_keys;
-  std::string link_token_audience;
-  std::string link_token_subject;
-  std::string health_address;
-  std::string metrics_address;
 };
 
 // Adds the options to the verb; parsing fills `flags`, which must live as long.
 void AddServeFlags(CLI::App& serve, ServeFlags& flags);
 
 // The configuration: the file that the flags name, if any, and the flags over it. The node is named
-// after the host when neither names it. INVALID_ARGUMENT as ParseConfig, ParsePool and
-// ParseNodeTopology say, and for a moved pool that is not configured; NOT_FOUND if the file is not
-// there.
+// after the host when neither names it. INVALID_ARGUMENT naming the flag, or as ParseConfig says,
+// and for a moved pool that is not configured; NOT_FOUND if the file is not there.
 [[nodiscard]] absl::StatusOr<Config> BuildConfig(const ServeFlags& flags);
 
 }  // namespace holdfast::cli

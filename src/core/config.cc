@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/config.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <map>
-#include <ranges>
 
 #include "core/host_port.h"
-#include "core/text_file.h"
 #include "core/volume_id.h"
 
 namespace holdfast {
@@ -18,79 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxSocketPath = 107;  // sun_path without its NUL, unix(7)
 constexpr std::size_t kMaxDriverName = 63;   // CSI spec, GetPluginInfoResponse.name
-
-const std::map<std::string_view, std::string Config::*> kTextSettings{
-    {"endpoint", &Config::endpoint},
-    {"nodeId", &Config::node_id},
-    {"stateDir", &Config::state_dir},
-    {"driverName", &Config::driver_name},
-    {"healthAddress", &Config::health_address},
-    {"metricsAddress", &Config::metrics_address},
-    {"kubeletRegistrationDir", &Config::kubelet_registration_dir},
-    {"linkListen", &Config::link_listen},
-    {"linkController", &Config::link_controller},
-    {"linkTls", &Config::link_tls},
-    {"linkToken", &Config::link_token},
-    {"linkTokenKeys", &Config::link_token_keys},
-    {"linkTokenAudience", &Config::link_token_audience},
-    {"linkTokenSubject", &Config::link_token_subject},
-};
-
-absl::StatusOr<PoolConfig> ParsePoolNode(const YAML::Node& node) {
-  std::string name;
-  std::string storage;
-  std::map<std::string, std::string> keys;
-  for (const auto& entry : node) {
-    const auto key = entry.first.as<std::string>();
-    const auto value = entry.second.as<std::string>();
-    if (key == "name") {
-      name = value;
-    } else if (key == "file" || key == "rbd") {
-      if (!storage.empty()) return InvalidArgument("pool '{}' is of one kind: file or rbd", name);
-      storage = key + ":" + value;
-    } else {
-      keys[key] = value;
-    }
-  }
-  return MakePoolConfig(name, storage, keys);
-}
-
-absl::StatusOr<std::vector<TopologySegment>> ParseTopologyNode(const YAML::Node& node) {
-  if (!node.IsSequence()) return InvalidArgument("must be a list of KEY=VALUE");
-  return ParseNodeTopology(node.as<std::vector<std::string>>());
-}
-
-absl::Status SetSetting(Config& config, const std::string& key, const YAML::Node& value) {
-  if (key == "pools") {
-    if (!value.IsSequence()) return InvalidArgument("must be a list");
-    for (const auto& node : value) {
-      ASSIGN_OR_RETURN(PoolConfig pool, ParsePoolNode(node));
-      config.pools.push_back(std::move(pool));
-    }
-    return absl::OkStatus();
-  }
-  if (key == "topology") {
-    ASSIGN_OR_RETURN(config.topology, ParseTopologyNode(value));
-    return absl::OkStatus();
-  }
-  const auto text = value.as<std::string>();
-  if (const auto setting = kTextSettings.find(key); setting != kTextSettings.end()) {
-    config.*setting->second = text;
-  } else if (key == "role") {
-    ASSIGN_OR_RETURN(config.role, ParseRole(text));
-  } else if (key == "logLevel") {
-    ASSIGN_OR_RETURN(config.log_level, ParseLogLevel(text));
-  } else if (key == "attach") {
-    config.attach = value.as<bool>();
-  } else if (key == "maxVolumes") {
-    config.max_volumes = value.as<std::int64_t>();
-  } else {
-    return InvalidArgument(
-        "unknown setting (known: role, logLevel, attach, maxVolumes, pools, topology, {})",
-        fmt::join(std::views::keys(kTextSettings), ", "));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status ValidateDriverName(std::string_view name) {
   const auto inner = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '.'; };
@@ -200,28 +121,6 @@ absl::StatusOr<Role> ParseRole(std::string_view text) {
   if (text == "controller") return Role::kController;
   if (text == "node") return Role::kNode;
   return InvalidArgument("role '{}' is none of: all, controller, node", text);
-}
-
-absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
-  Config config;
-  try {
-    const YAML::Node root = YAML::Load(yaml);
-    if (!root.IsMap()) return InvalidArgument("the configuration must be a map of settings");
-    for (const auto& entry : root) {
-      const auto key = entry.first.as<std::string>();
-      RETURN_IF_ERROR(Annotate(SetSetting(config, key, entry.second), key));
-    }
-  } catch (const YAML::Exception& error) {
-    return InvalidArgument("{}", error.what());
-  }
-  return config;
-}
-
-absl::StatusOr<Config> LoadConfig(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  absl::StatusOr<Config> config = ParseConfig(text);
-  if (!config.ok()) return Annotate(config.status(), path);
-  return config;
 }
 
 absl::Status ValidateConfig(const Config& config) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of `holdfast serve`: the YAML file, and the checks that hold for flags, too.
+// The configuration of `holdfast serve`, wherever it comes from, and what must hold for it. A new
+// member is also a row of the table in core/settings.cc.
 #pragma once
 
 #include <string>
@@ -42,11 +43,6 @@ struct Config {
   std::string link_token_audience;  // that the token is for
   std::string link_token_subject;   // ServiceAccount of the nodes' pods
 };
-
-// Reads a YAML file over the defaults above. INVALID_ARGUMENT naming the line or key for anything
-// unknown, of the wrong type or out of range; NOT_FOUND if the file is not there.
-[[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
-[[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
 
 // INVALID_ARGUMENT naming the setting, for what must hold wherever it came from: node id and driver
 // name well-formed, endpoint a Unix socket, at least one pool (none for a controller with a link),

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "core/unknown_name.h"
 #include "core/volume_id.h"
 
 namespace holdfast {
@@ -50,7 +51,8 @@ absl::Status SetFileKey(PoolConfig& pool, const std::string& key, const std::str
     ASSIGN_OR_RETURN(pool.space.watermark, ParsePercent(key, value));
     return absl::OkStatus();
   }
-  return InvalidArgument("unknown key '{}' (known: fs, reserve, overcommit, watermark)", key);
+  constexpr std::string_view kKeys[] = {"fs", "reserve", "overcommit", "watermark"};
+  return UnknownName("key", key, kKeys);
 }
 
 absl::Status SetTopology(PoolConfig& pool, const std::string& text) {
@@ -69,8 +71,9 @@ absl::Status SetRbdKey(PoolConfig& pool, const std::string& key, const std::stri
   };
   const auto setting = kSettings.find(key);
   if (setting == kSettings.end()) {
-    return InvalidArgument(
-        "unknown key '{}' (known: fs, monitors, conf, user, keyring, dataPool, topology)", key);
+    constexpr std::string_view kKeys[] = {"fs",      "monitors", "conf",    "user",
+                                          "keyring", "dataPool", "topology"};
+    return UnknownName("key", key, kKeys);
   }
   pool.ceph.*setting->second = value;
   return absl::OkStatus();

@@ -32,6 +32,23 @@ def test_version(holdfast):
     assert len(version.split(".")) == 3
 
 
+@pytest.mark.parametrize("words, message", [
+    (("serve", "--nodeid=a"), "unknown flag '--nodeid'; did you mean '--node-id'?"),
+    (("serve", "--linkTls=/a"), "unknown flag '--linkTls'; did you mean '--link-tls'?"),
+    (("doctor", "--pools=a"), "unknown flag '--pools'; did you mean '--pool'?"),
+    (("serve", "--frobnicate=a"), "unknown flag '--frobnicate'\n"),
+    (("serve", "-x"), "unknown flag '-x'\n"),
+    (("serve", "word"), "unexpected word 'word': `holdfast serve` takes only flags"),
+    (("serv",), "unknown verb 'serv'; did you mean 'serve'?"),
+    (("serve", "--role"), "--role needs a value"),
+    (("serve", "--role=all", "--role=node"), "--role may be given once"),
+    (("serve", "--attach=perhaps"), "--attach: 'perhaps' must be true or false"),
+])
+def test_a_typing_mistake_is_explained(holdfast, words, message):
+    error = command.refused(holdfast(*words), USAGE, f"holdfast: {message}")
+    assert "--help" in error or "must be" in error
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_unknown_flag_is_named(holdfast, verb):
     command.refused(holdfast(verb, "--frobnicate"), USAGE, "--frobnicate")
@@ -75,8 +92,10 @@ def test_serve_refuses_what_it_does_not_know(holdfast, directory, flag, word):
 
 @pytest.mark.parametrize("verb", ("serve", "doctor"))
 @pytest.mark.parametrize("yaml, word", [
-    ("colour: blue\n", "colour"),
-    ("pools:\n  - name: a\n    file: /srv\n    colour: blue\n", "colour"),
+    ("colour: blue\n", "line 1: unknown setting 'colour'; known: "),
+    ("\nstatedir: /a\n", "line 2: unknown setting 'statedir'; did you mean 'stateDir'?"),
+    ("pools:\n  - name: a\n    file: /srv\n    colour: blue\n", "unknown key 'colour'; known: "),
+    ("pools:\n  - name: a\n    file: /srv\n    watermrk: 9%\n", "did you mean 'watermark'?"),
     ("pools: {name: a}\n", "pools"),
     ("maxVolumes: many\n", "line 1"),
     ("role: [all\n", "line"),

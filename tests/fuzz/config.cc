@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration file.
-#include "core/config.h"
+#include "core/config_file.h"
 
 #include "valid_config.h"
 

@@ -34,8 +34,12 @@ void Try(const std::vector<std::string>& words) {
     Require(absl::IsInvalidArgument(config.status()), "a mistake is called one");
     return;
   }
-  Require(config->pools.size() == flags.pools.size(), "no pool is lost");
-  Require(!flags.max_volumes || config->max_volumes == *flags.max_volumes,
+  const auto given = [&](std::string_view key) {
+    const auto texts = flags.settings.find(key);
+    return texts == flags.settings.end() ? std::vector<std::string>() : texts->second;
+  };
+  Require(config->pools.size() == given("pools").size(), "no pool is lost");
+  Require(given("maxVolumes").empty() || std::stoll(given("maxVolumes")[0]) == config->max_volumes,
           "no number is passed over");
   RequireSound(*config);
 }

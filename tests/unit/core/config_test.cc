@@ -4,9 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "os/file.h"
 #include "support/outcome.h"
-#include "support/temp_directory.h"
 
 namespace holdfast {
 namespace {
@@ -23,106 +21,6 @@ TEST_CASE("roles by name") {
   CHECK(*ParseRole("controller") == Role::kController);
   CHECK(*ParseRole("node") == Role::kNode);
   CHECK_FAILS(ParseRole("both"), kInvalidArgument, "none of: all, controller, node");
-}
-
-TEST_CASE("every setting of a file") {
-  const Config config = test::Value(ParseConfig(R"(
-role: node
-endpoint: unix:///run/a.sock
-nodeId: n1
-stateDir: /var/lib/a
-driverName: csi.example.org
-logLevel: debug
-maxVolumes: 20
-topology: [topology.kubernetes.io/zone=a, example.org/rack=]
-pools:
-  - {name: fast, file: /srv/fast, fs: xfs, reserve: 10Gi, overcommit: 2.5, watermark: 80%}
-  - {name: slow, file: /srv/slow}
-)"));
-  CHECK(config.role == Role::kNode);
-  CHECK(config.endpoint == "unix:///run/a.sock");
-  CHECK(config.node_id == "n1");
-  CHECK(config.state_dir == "/var/lib/a");
-  CHECK(config.driver_name == "csi.example.org");
-  CHECK(config.log_level == LogLevel::kDebug);
-  CHECK(config.max_volumes == 20);
-  CHECK(config.topology == std::vector<TopologySegment>{{"topology.kubernetes.io/zone", "a"}});
-  REQUIRE(config.pools.size() == 2);
-  CHECK(config.pools[0].name == "fast");
-  CHECK(config.pools[0].location == "/srv/fast");
-  CHECK(config.pools[0].default_filesystem == "xfs");
-  CHECK(config.pools[0].space.reserve_bytes == 10 * kGiB);
-  CHECK(config.pools[0].space.overcommit == 2.5);
-  CHECK(config.pools[0].space.watermark == 0.8);
-  CHECK(config.pools[1].default_filesystem == "ext4");
-}
-
-TEST_CASE("what a file does not say keeps its default") {
-  const Config config = test::Value(ParseConfig("nodeId: n1"));
-  CHECK(config.role == Role::kAll);
-  CHECK(config.driver_name == "csi.holdfast.dev");
-  CHECK(config.log_level == LogLevel::kInfo);
-  CHECK(config.max_volumes == 0);
-  CHECK(config.pools.empty());
-}
-
-TEST_CASE("a wrong file is refused, naming what is wrong") {
-  const struct {
-    std::string yaml;
-    std::string named;
-  } rows[] = {
-      {"- a\n- b", "map of settings"},
-      {"just text", "map of settings"},
-      {"", "map of settings"},
-      {"nodeID: n1", "nodeID: unknown setting (known: role"},
-      {"role: boss", "role 'boss'"},
-      {"logLevel: loud", "log level 'loud'"},
-      {"maxVolumes: many", "line 1"},
-      {"maxVolumes: 99999999999999999999", "line 1"},
-      {"endpoint: [a, b]", "line 1"},
-      {"nodeId: 'unterminated", "line"},
-      {"pools: [{name: a, file: /a, colour: red}]", "unknown key 'colour'"},
-      {"pools: [{name: a, file: a}]", "absolute path"},
-      {"pools: [{name: A, file: /a}]", "pool name 'A'"},
-      {"pools: [{name: a}]", "must be file:DIRECTORY"},
-      {"pools: [{name: a, file: /a, watermark: 101%}]", "watermark='101'"},
-      {"pools: [{name: a, file: {x: y}}]", "line 1"},
-  };
-  for (const auto& row : rows) {
-    CAPTURE(row.yaml);
-    CHECK_FAILS(ParseConfig(row.yaml), kInvalidArgument, row.named);
-  }
-}
-
-TEST_CASE("a Ceph pool in a file") {
-  const Config config =
-      test::Value(ParseConfig("pools:\n"
-                              "- {name: a, file: /a}\n"
-                              "- name: ceph\n"
-                              "  rbd: block\n"
-                              "  monitors: '[v2:10.0.0.1:3300,v1:10.0.0.1:6789]'\n"
-                              "  user: holdfast\n"
-                              "  keyring: /etc/holdfast/key\n"));
-  REQUIRE(config.pools.size() == 2);
-  CHECK(config.pools[1].kind == "rbd");
-  CHECK(config.pools[1].ceph.monitors == "[v2:10.0.0.1:3300,v1:10.0.0.1:6789]");
-  CHECK_FAILS(ParseConfig("pools: [{name: a, file: /a, rbd: block}]"), kInvalidArgument,
-              "of one kind");
-}
-
-TEST_CASE("pools that are no list are refused") {
-  CHECK_FAILS(ParseConfig("pools: /srv/volumes"), kInvalidArgument, "pools");
-  CHECK_FAILS(ParseConfig("pools: {name: a, file: /a}"), kInvalidArgument, "pools");
-  CHECK_FAILS(ParseConfig("pools: [text]"), kInvalidArgument, "pools");
-}
-
-TEST_CASE("a file is named in its errors, and must be there") {
-  const test::TempDirectory directory;
-  CHECK_FAILS(LoadConfig(directory.path("none.yaml")), kNotFound, "none.yaml");
-  REQUIRE_OK(os::WriteFileDurably(directory.fd(), "bad.yaml", "colour: red"));
-  CHECK_FAILS(LoadConfig(directory.path("bad.yaml")), kInvalidArgument, directory.path("bad.yaml"));
-  REQUIRE_OK(os::WriteFileDurably(directory.fd(), "good.yaml", "nodeId: n1"));
-  CHECK(test::Value(LoadConfig(directory.path("good.yaml"))).node_id == "n1");
 }
 
 TEST_CASE("a whole configuration is checked wherever it came from") {
@@ -241,8 +139,6 @@ TEST_CASE("a controller that attaches knows its nodes") {
   }
   config.role = Role::kController;
   CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "linkListen");
-  CHECK(test::Value(ParseConfig("attach: true")).attach);
-  CHECK_FAILS(ParseConfig("attach: sometimes"), kInvalidArgument, "");
 }
 
 TEST_CASE("the path of a CSI endpoint") {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/config_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+
+#include "core/settings.h"
+#include "core/text_file.h"
+#include "core/unknown_name.h"
+
+namespace holdfast {
+namespace {
+
+std::string Line(const YAML::Mark& mark) { return fmt::format("line {}", mark.line + 1); }
+
+absl::StatusOr<std::string> TextOf(const YAML::Node& node) {
+  if (!node.IsScalar()) return InvalidArgument("must be a single value");
+  return node.Scalar();
+}
+
+absl::StatusOr<std::vector<std::string>> ListOf(const YAML::Node& node) {
+  if (!node.IsSequence()) return InvalidArgument("must be a list of texts");
+  std::vector<std::string> texts;
+  for (const auto& item : node) {
+    if (!item.IsScalar()) return InvalidArgument("must be a list of texts");
+    texts.push_back(item.Scalar());
+  }
+  return texts;
+}
+
+absl::StatusOr<std::string> SwitchOf(const YAML::Node& node) {
+  bool value = false;
+  if (node.IsScalar() && YAML::convert<bool>::decode(node, value)) return value ? "true" : "false";
+  return InvalidArgument("must be true or false");
+}
+
+// A word that stands for no key keeps `name` or the storage from being given.
+absl::Status CheckPoolNames(const std::string& name, const std::string& storage,
+                            const std::map<std::string, std::string>& keys) {
+  constexpr std::string_view kNames[] = {"name", "file", "rbd"};
+  if (!name.empty() && !storage.empty()) return absl::OkStatus();
+  for (const auto& [key, value] : keys) {
+    if (ClosestName(key, kNames)) return UnknownName("key", key, kNames);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PoolConfig> PoolOf(const YAML::Node& node) {
+  if (!node.IsMap()) return InvalidArgument("a pool must be a map with name, and file or rbd");
+  std::string name;
+  std::string storage;
+  std::map<std::string, std::string> keys;
+  for (const auto& entry : node) {
+    ASSIGN_OR_RETURN(const std::string key, TextOf(entry.first));
+    const absl::StatusOr<std::string> value = TextOf(entry.second);
+    RETURN_IF_ERROR(Annotate(value.status(), key));
+    if (key == "name") {
+      name = *value;
+    } else if (key == "file" || key == "rbd") {
+      if (!storage.empty()) return InvalidArgument("pool '{}' is of one kind: file or rbd", name);
+      storage = key + ":" + *value;
+    } else {
+      keys[key] = *value;
+    }
+  }
+  RETURN_IF_ERROR(CheckPoolNames(name, storage, keys));
+  return MakePoolConfig(name, storage, keys);
+}
+
+absl::Status SetPools(Config& config, const YAML::Node& node) {
+  if (!node.IsSequence()) return InvalidArgument("must be a list of pools");
+  for (const auto& item : node) {
+    absl::StatusOr<PoolConfig> pool = PoolOf(item);
+    RETURN_IF_ERROR(Annotate(pool.status(), Line(item.Mark())));
+    config.pools.push_back(*std::move(pool));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetSetting(Config& config, const Setting& setting, const YAML::Node& node) {
+  std::vector<std::string> texts(1);
+  switch (setting.type) {
+    case SettingType::kPools:
+      return SetPools(config, node);
+    case SettingType::kList: {
+      ASSIGN_OR_RETURN(texts, ListOf(node));
+      break;
+    }
+    case SettingType::kSwitch: {
+      ASSIGN_OR_RETURN(texts.front(), SwitchOf(node));
+      break;
+    }
+    case SettingType::kText:
+    case SettingType::kNumber: {
+      ASSIGN_OR_RETURN(texts.front(), TextOf(node));
+      break;
+    }
+  }
+  return setting.set(config, texts);
+}
+
+absl::Status SetEntry(Config& config, const YAML::Node& key, const YAML::Node& value) {
+  if (!key.IsScalar()) return InvalidArgument("the name of a setting must be a single word");
+  const Setting* const setting = FindSetting(key.Scalar());
+  if (setting == nullptr) return UnknownSetting(key.Scalar());
+  return Annotate(SetSetting(config, *setting, value), setting->key);
+}
+
+absl::StatusOr<Config> ConfigOf(const YAML::Node& root) {
+  if (!root.IsMap()) return InvalidArgument("the configuration must be a map of settings");
+  Config config;
+  for (const auto& entry : root) {
+    RETURN_IF_ERROR(
+        Annotate(SetEntry(config, entry.first, entry.second), Line(entry.first.Mark())));
+  }
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
+  try {
+    return ConfigOf(YAML::Load(yaml));
+  } catch (const YAML::Exception& error) {
+    return InvalidArgument(
+        "{}: this is not valid YAML ({}); check quotes, brackets, colons and indentation",
+        Line(error.mark), error.msg);
+  }
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  absl::StatusOr<Config> config = ParseConfig(text);
+  if (!config.ok()) return Annotate(config.status(), path);
+  return config;
+}
+
+}  // namespace holdfast

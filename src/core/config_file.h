@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The YAML file of `holdfast serve`; its keys are those of core/settings.h.
+#pragma once
+
+#include <string>
+
+#include "core/config.h"
+
+namespace holdfast {
+
+// Reads a YAML file over the defaults. INVALID_ARGUMENT naming the line, and the key for anything
+// unknown, of the wrong type or out of range; NOT_FOUND if the file is not there.
+[[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
+[[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
+
+}  // namespace holdfast

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of the settings of `holdfast serve`. The keys of the YAML file (core/config_file.h),
+// the flags and their help (cli/serve_flags.h) come from it; docs/parameters.md is tested against
+// it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config.h"
+
+namespace holdfast {
+
+enum class SettingType {
+  kText,    // one text, as the flag and in the file
+  kNumber,  // one whole number
+  kSwitch,  // true or false; the flag alone means true
+  kList,    // texts: the flag is repeatable, the file has a list
+  kPools,   // as kList, but in the file each is a map (core/pool_config.h)
+};
+
+struct Setting {
+  std::string_view key;   // in the YAML file
+  std::string_view flag;  // with its dashes
+  SettingType type;
+  std::string_view value;     // what the flag's value is, for the help
+  std::string_view fallback;  // the default, as docs/parameters.md states it
+  std::string_view help;
+  // Replaces what `config` has by `texts`: one, but for lists; "true" or "false" for a switch.
+  // INVALID_ARGUMENT saying what is wrong with them, without the setting's name.
+  absl::Status (*set)(Config& config, const std::vector<std::string>& texts);
+  std::string_view environment = "";  // variable that stands for the flag; empty: none
+};
+
+[[nodiscard]] std::span<const Setting> Settings();
+
+// Null if the YAML file has no such key.
+[[nodiscard]] const Setting* FindSetting(std::string_view key);
+
+// INVALID_ARGUMENT naming the closest key, or all of them.
+[[nodiscard]] absl::Status UnknownSetting(std::string_view key);
+
+}  // namespace holdfast

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dial_controller.h"
+
+#include <string>
+
+#include "controller/link_commands.h"
+#include "core/text_file.h"
+#include "link/credentials.h"
+
+namespace holdfast::server {
+namespace {
+
+// Read anew for every connection: kubelet replaces the file before the token expires.
+std::string ReadToken(const std::string& path) {
+  if (path.empty()) return {};
+  auto token = ReadTextFile(path);
+  if (token.ok()) return *std::move(token);
+  LogWarning("the link's token cannot be read: {}", MessageOf(token.status()));
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<link::NodeLink> DialController(const Config& config, const ServerState& parts,
+                                               controller::Service& service) {
+  return std::make_unique<link::NodeLink>(
+      config.link_controller, link::ChannelTls({config.link_tls}),
+      link::NodeWork{
+          .describe =
+              [&] {
+                link::v1::Register self =
+                    controller::DescribeNode(config.driver_name, config.node_id, parts.pools);
+                self.set_token(ReadToken(config.link_token));
+                return self;
+              },
+          .name_volumes = [&](const auto& send) { controller::NameVolumes(parts.pools, send); },
+          .measure = [&] { return controller::MeasurePools(parts.pools); },
+          .carry_out =
+              [&](const link::v1::Command& command) {
+                return controller::Execute(service, command);
+              },
+          .changes_space = controller::ChangesSpace,
+          .count_pools = [&] { return controller::CountListable(parts.pools); },
+      });
+}
+
+}  // namespace holdfast::server

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node's end of the link to its controller.
+#pragma once
+
+#include <memory>
+
+#include "controller/service.h"
+#include "core/config.h"
+#include "link/node_link.h"
+#include "server/server_state.h"
+
+namespace holdfast::server {
+
+// Dials until it is destroyed, and carries out what the controller commands. All three outlive it.
+[[nodiscard]] std::unique_ptr<link::NodeLink> DialController(const Config& config,
+                                                             const ServerState& parts,
+                                                             controller::Service& service);
+
+}  // namespace holdfast::server

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a start gets its pools.
+#pragma once
+
+#include "core/config.h"
+#include "core/status.h"
+#include "pool/pools.h"
+#include "server/server_state.h"
+
+namespace holdfast::server {
+
+// Adds each configured pool to `parts.pools`. A file pool whose disk is absent is served as soon as
+// it is there; FAILED_PRECONDITION if no pool can be served and none ever was, or if a pool is in
+// use; INVALID_ARGUMENT for a filesystem that is not supported.
+[[nodiscard]] absl::Status OpenPools(const Config& config, int state_directory_fd,
+                                     ServerState& parts);
+
+// Counts what the pools have; the error of the first one that cannot.
+[[nodiscard]] absl::Status RecoverPools(const pool::Pools& pools);
+
+}  // namespace holdfast::server

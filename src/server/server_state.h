@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the services of one process work on.
+#pragma once
+
+#include <utility>
+
+#include "core/key_lock.h"
+#include "pool/pools.h"
+#include "rpc/call_runner.h"
+#include "server/pool_kinds.h"
+#include "server/reconciler.h"
+#include "state/node_state.h"
+
+namespace holdfast::server {
+
+// Outlives the gRPC server.
+struct ServerState {
+  explicit ServerState(state::NodeState kept) : node(std::move(kept)) {}
+  pool::Pools pools{DeviceOwnersOfAllKinds()};
+  state::NodeState node;
+  KeyLock volume_locks;
+  rpc::CallRunner calls;
+  Reconciler reconciler{pools, node, volume_locks};
+};
+
+}  // namespace holdfast::server

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/services.h"
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+
+#include "server/grpc_connections.h"
+
+namespace holdfast::server {
+namespace {
+
+// A CreateVolume may list every node of a large cluster as topology.
+constexpr int kMaxMessageBytes = 64 << 20;
+
+identity::Needs NeedsOf(const Config& config) {
+  const bool is_node = config.role != Role::kController;
+  const auto is_file = [](const PoolConfig& pool) { return pool.kind == "file"; };
+  return {.mounts = is_node, .loops = is_node && std::ranges::any_of(config.pools, is_file)};
+}
+
+std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
+  if (config.link_token_keys.empty()) return std::make_unique<link::CertificateIdentity>();
+  return std::make_unique<link::TokenIdentity>(
+      config.link_token_keys,
+      link::TokenPolicy{config.link_token_audience, config.link_token_subject});
+}
+
+}  // namespace
+
+Services::Services(const Config& config, ServerState& parts)
+    : identity(config.driver_name, parts.pools, parts.calls, NeedsOf(config)),
+      controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.node,
+                  parts.volume_locks, parts.calls}),
+      node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.node,
+            parts.volume_locks, parts.calls, config.topology}),
+      admin(parts.pools, parts.node.stages, parts.reconciler, parts.calls) {}
+
+LinkedController::LinkedController(const Config& config, ServerState& parts,
+                                   controller::Service& own)
+    : identity(MakeNodeIdentity(config)),
+      hub(config.driver_name, *identity),
+      router({config.driver_name, config.attach, hub, parts.pools, own, parts.volume_locks,
+              parts.calls}) {}
+
+CallServer StartServer(const Config& config, Services& services, LinkedController& linked) {
+  grpc::ServerBuilder builder;
+  Acceptor::Take connections = GiveConnectionsTo(builder, grpc::InsecureServerCredentials());
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 16);
+  builder.RegisterService(&services.identity);
+  builder.RegisterService(&services.admin);
+  if (!config.link_listen.empty()) {
+    builder.RegisterService(&linked.router);
+  } else if (config.role != Role::kNode) {
+    builder.RegisterService(&services.controller);
+  }
+  if (config.role != Role::kController) builder.RegisterService(&services.node);
+  return {builder.BuildAndStart(), std::move(connections)};
+}
+
+}  // namespace holdfast::server

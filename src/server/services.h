@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The services of one process, and the gRPC server that has them.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <memory>
+
+#include "controller/router.h"
+#include "controller/service.h"
+#include "core/config.h"
+#include "identity/service.h"
+#include "link/hub.h"
+#include "link/node_identity.h"
+#include "node/service.h"
+#include "server/acceptor.h"
+#include "server/admin_service.h"
+#include "server/server_state.h"
+
+namespace holdfast::server {
+
+// Configuration and state outlive the services.
+struct Services {
+  Services(const Config& config, ServerState& parts);
+  identity::Service identity;
+  controller::Service controller;
+  node::Service node;
+  AdminService admin;
+};
+
+// A controller whose volumes are on nodes, or in pools that need none.
+struct LinkedController {
+  LinkedController(const Config& config, ServerState& parts, controller::Service& own);
+  const std::unique_ptr<link::NodeIdentity> identity;
+  link::Hub hub;
+  controller::Router router;
+};
+
+// A server, and the way by which it gets connections.
+struct CallServer {
+  std::unique_ptr<grpc::Server> server;
+  Acceptor::Take connections;
+};
+
+// Builds a server with the services that the role has; it gets its connections from
+// CallServer::connections alone. A null server if gRPC cannot start one.
+[[nodiscard]] CallServer StartServer(const Config& config, Services& services,
+                                     LinkedController& linked);
+
+}  // namespace holdfast::server
