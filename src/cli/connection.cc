@@ -50,7 +50,7 @@ absl::Status CheckListener(const std::string& path) {
   if (::connect(client.get(), generic, sizeof(address)) == 0) return absl::OkStatus();
   struct stat facts {};
   const int error = errno;
-  // connect(2) answers ECONNREFUSED for a file that is no socket, too.
+  // connect(2) also answers ECONNREFUSED for a file that is not a socket.
   const bool other = error == ECONNREFUSED && ::lstat(path.c_str(), &facts) == 0;
   return Explain(other && !S_ISSOCK(facts.st_mode) ? ENOTSOCK : error, path);
 }

@@ -54,7 +54,7 @@ absl::StatusOr<int> UnmountBelow(const std::string& path) {
 absl::StatusOr<bool> DetachFile(int directory_fd, const std::string& name) {
   const os::UniqueFd file(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return OsError(errno, fmt::format("open '{}'", name));
-  // Whatever its label: nobody else knows this directory.
+  // Whatever its label: no other program knows this directory.
   ASSIGN_OR_RETURN(const os::LoopsOfImage loops, os::FindLoops(file.get(), ""));
   const std::optional<os::LoopDevice>& loop = loops.own ? loops.own : loops.other;
   if (!loop) return false;

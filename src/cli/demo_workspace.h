@@ -23,7 +23,7 @@ class DemoWorkspace final {
   [[nodiscard]] std::string staging() const { return path_ + "/staging"; }
   [[nodiscard]] std::string target() const { return path_ + "/target"; }
 
-  // What somebody else should have taken away.
+  // What another step should have removed.
   struct Remains {
     int mounts = 0;
     int loop_devices = 0;

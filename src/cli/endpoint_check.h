@@ -9,7 +9,7 @@
 namespace holdfast::cli {
 
 // OK when the socket is free, or a Holdfast answers there and is healthy; missing what it says it
-// lacks (Probe), or when something that is no CSI driver is in the way.
+// lacks (Probe), or when something other than a CSI driver uses the path.
 [[nodiscard]] Finding CheckEndpoint(const std::string& endpoint);
 
 }  // namespace holdfast::cli

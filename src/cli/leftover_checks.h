@@ -10,7 +10,7 @@
 namespace holdfast::cli {
 
 // A warning for each, one "ok" if there is none. Nothing if no instance answers at `endpoint`,
-// which CheckEndpoint tells.
+// which CheckEndpoint reports.
 [[nodiscard]] std::vector<Finding> CheckLeftovers(const std::string& endpoint);
 
 }  // namespace holdfast::cli

@@ -11,7 +11,7 @@
 namespace holdfast::cli {
 
 // Directory, marker, direct I/O, space, and every volume's record and image. Nothing is changed:
-// direct I/O is tried on a file without a name, which goes when it is closed.
+// direct I/O is tried on a file without a name, which disappears when it is closed.
 [[nodiscard]] std::vector<Finding> CheckPool(const PoolConfig& pool, const std::string& state_dir);
 
 }  // namespace holdfast::cli

@@ -30,7 +30,7 @@ void NameVolumes(const pool::Pools& pools,
 // How many of these pools are there to list their volumes.
 [[nodiscard]] std::size_t CountListable(const pool::Pools& pools);
 
-// What it says of itself when it connects.
+// How it describes itself when it connects.
 [[nodiscard]] link::v1::Register DescribeNode(const std::string& driver_name,
                                               const std::string& node_id, const pool::Pools& pools);
 

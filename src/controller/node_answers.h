@@ -32,7 +32,7 @@ struct Size {
   Bytes most = 0;  // 0: no limit
 };
 
-// The volume `id`, of which the answer may tell the size alone.
+// The volume `id`, of which only the size is taken from the answer.
 [[nodiscard]] absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered,
                                                          const VolumeId& id, const Size& size,
                                                          const std::string& driver_name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StorageClass parameters; docs/parameters.md tells users of them.
+// StorageClass parameters; docs/parameters.md documents them.
 #pragma once
 
 #include <google/protobuf/map.h>

@@ -116,7 +116,7 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
   }
   const auto wanted = static_cast<std::size_t>(request.max_entries());
   const std::size_t limit = wanted == 0 ? kMostEntries : std::min(wanted, kMostEntries);
-  // One more than that tells whether there is a next page.
+  // One more than that shows whether there is a next page.
   ASSIGN_OR_RETURN(std::vector<Volume> volumes,
                    env_.pools.List(request.starting_token(), limit + 1));
   if (volumes.size() > limit) {
@@ -179,8 +179,8 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
   }
   RETURN_IF_ERROR(volume.status());
   response.set_capacity_bytes(volume->capacity_bytes);
-  // Raw block shows its size at once, except to readers on other nodes, whose kernel is not told;
-  // and a filesystem that is not there yet will be made that large.
+  // Raw block shows its size at once, except to readers on other nodes, whose kernel is not
+  // notified; and a filesystem that is not there yet will be made that large.
   response.set_node_expansion_required(volume->state == VolumeState::kFormatted ||
                                        (volume->access_type == AccessType::kBlock &&
                                         SharingOf(use.access_mode) == Sharing::kReaders));

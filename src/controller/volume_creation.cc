@@ -89,7 +89,7 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
     Attempt attempt{Outcome::kUnsent, made};
     if (!asked.contains(node)) attempt = CreateOn(node, task);
     if (attempt.outcome != Outcome::kUnsent) return attempt.status;
-    // Not long after a start it is not known yet which nodes were told to make it before.
+    // Not long after a start it is not known yet which nodes were asked to make it before.
     return hub_.IsSettled() ? NoPlace(candidates, wanted) : attempt.status;
   }
   if (!candidates.absent.empty()) {

@@ -34,7 +34,7 @@ class Service final : public csi::v1::Identity::Service {
                      csi::v1::ProbeResponse* response) override;
 
   // FAILED_PRECONDITION when a right, a device or a program is missing, or every pool. One pool
-  // that is missing among others is no reason: its volumes are unavailable, the others are served.
+  // that is missing among others is not one: its volumes are unavailable, the others are served.
   [[nodiscard]] absl::Status CheckHealth() const;
 
  private:

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kReconnectGrace{5};
 constexpr std::chrono::seconds kSettleTime{10};
 constexpr std::chrono::seconds kSettleQuietPeriod{6};
 constexpr std::chrono::seconds kLongestSettleTime{60};
-// A node that is away for longer has left the cluster, or somebody looks after it.
+// A node that is away for longer has left the cluster, or an administrator is at work on it.
 constexpr std::chrono::minutes kLostNodeRetention{10};
 // No command takes longer, so none is lost with a stream that is given this time to end.
 constexpr std::chrono::seconds kLastCommands{60};
@@ -45,7 +45,7 @@ std::vector<std::string> NamesOf(const grpc::AuthContext& context) {
   return names;
 }
 
-// Ends a stream that nobody looks at.
+// Ends a stream that no thread reads.
 class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Refusal() { Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many streams")); }

@@ -22,7 +22,7 @@ namespace holdfast::link {
 // The version that both ends must speak (Register.protocol).
 constexpr std::uint32_t kProtocol = 2;
 
-// What a connected node has said of itself.
+// How a connected node has described itself.
 struct NodeView {
   std::string name;
   std::shared_ptr<const v1::Pools> pools;  // never null

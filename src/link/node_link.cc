@@ -20,7 +20,7 @@ constexpr milliseconds kMeasureInterval{500};
 constexpr std::chrono::seconds kDialTime{20};
 // An old stream stays so long beside the new one: until the controller has read its proof.
 constexpr std::chrono::seconds kOverlap{5};
-// No command that anybody waits for takes longer.
+// No command with a waiting caller takes longer.
 constexpr std::chrono::seconds kLastCommands{60};
 // Smaller than any volume, larger than what a log file grows by: told less often, or thousands of
 // nodes would tell it all the time.

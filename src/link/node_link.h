@@ -25,7 +25,7 @@ struct NodeWork {
   std::function<void(const std::function<bool(const v1::Volumes&)>&)> name_volumes;
   std::function<v1::Pools()> measure;                       // the room in its pools now
   std::function<v1::Result(const v1::Command&)> carry_out;  // any number at once
-  // Whether such a command takes or gives back room, which is then measured.
+  // Whether such a command uses or frees room, which is then measured.
   std::function<bool(const std::string& method)> changes_space;
   // How many pools' volumes `name_volumes` can name now. When it becomes another number, the link
   // is renewed, which names them.
@@ -39,7 +39,7 @@ struct NodeWork {
 // Opens a new stream every now and then while the old one is up, by a connection of its own: the
 // controller's name is resolved again, and may have moved; certificate and token are shown as they
 // are now. The old stream ends when its commands are answered. A controller that cannot be reached
-// in this way is no reason to give the old stream up.
+// in this way is not a reason to give up the old stream.
 class NodeLink final {
  public:
   // More commands at once are answered UNAVAILABLE: each holds a thread. What carries them out has

@@ -63,7 +63,7 @@ json FindKey(const std::string& keys, const std::string& id) {
   const json set = json::parse(keys, nullptr, false);
   if (!set.is_object() || !set.contains("keys") || !set["keys"].is_array()) return nullptr;
   for (const json& key : set["keys"]) {
-    // Never a shared secret: whoever can read the set could sign with it.
+    // Never a shared secret: any process that can read the set could sign with it.
     if (key.is_object() && TextOf(key, "kid") == id && TextOf(key, "kty") != "oct") return key;
   }
   return nullptr;

@@ -203,7 +203,7 @@ absl::Status Session::HandleVolumes(const v1::Volumes& part) {
 void Session::HandleResult(v1::Result result) {
   const std::lock_guard lock(mutex_);
   const auto waiter = waiting_.find(result.id());
-  if (waiter == waiting_.end()) return;  // nobody waits any more
+  if (waiter == waiting_.end()) return;  // no caller waits any more
   waiter->second->result = std::move(result);
   waiter->second->done.notify_one();
 }

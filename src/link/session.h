@@ -20,7 +20,7 @@
 
 namespace holdfast::link {
 
-// By the clock that nobody sets: a caller's deadline is converted when its call arrives.
+// By the monotonic clock: a caller's deadline is converted when its call arrives.
 using Deadline = std::chrono::steady_clock::time_point;
 
 class Session;
@@ -43,7 +43,7 @@ class SessionOwner {
   virtual void OnGone(const Session& session) = 0;
 };
 
-// Thread-safe. Lives until the stream is over and nobody holds it.
+// Thread-safe. Lives until the stream has ended and no thread holds it.
 class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   // Starts reading; the session keeps itself alive until its stream is over.

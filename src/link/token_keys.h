@@ -17,7 +17,7 @@ namespace holdfast::link {
 class TokenKeys final {
  public:
   // An https URL, fetched as a pod does: with its ServiceAccount's token and the cluster's CA, read
-  // anew each time. Or the absolute path of a file.
+  // again each time. Or the absolute path of a file.
   explicit TokenKeys(std::string source);
   TokenKeys(const TokenKeys&) = delete;
   TokenKeys& operator=(const TokenKeys&) = delete;

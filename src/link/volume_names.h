@@ -67,7 +67,7 @@ class VolumeNames final {
   using Time = std::chrono::steady_clock::time_point;
   struct Place {
     std::string node;
-    // False: the volume is only in doubt, and no caller was ever told of it.
+    // False: the volume is only in doubt, and no caller ever got it as an answer.
     bool promised = false;
     std::string pool;  // of one in doubt, as its class says; empty: the node's default
   };

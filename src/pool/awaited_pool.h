@@ -30,7 +30,7 @@ class AwaitedPool final : public Pool {
     std::chrono::milliseconds check{250};     // that CheckReady waits for the pool's answer
   };
 
-  // `known` is what can be told of the pool before it is open; its id is empty if it was never
+  // `known` describes the pool before it is open; its id is empty if it was never
   // served with this state directory.
   AwaitedPool(PoolInfo known, Source source, Times times);
   AwaitedPool(PoolInfo known, Source source)

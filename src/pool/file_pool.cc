@@ -188,7 +188,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
     if (!why.empty()) {
       return abnormal(fmt::format(
           "the volume is not thick any more: {}, so an overwrite needs new space; 'Moving a pool' "
-          "in docs/operations.md tells how to repair it",
+          "in docs/operations.md says how to repair it",
           why));
     }
   } else if (*allocated < volume.capacity_bytes && FileSpace::IsFull(*pool)) {

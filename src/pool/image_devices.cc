@@ -169,7 +169,7 @@ absl::Status ImageDevices::UnmapUnreachable(const std::string& uuid) {
   return DetachDead(uuid);
 }
 
-// The kernel does not tell the label of a device whose disk is dead. The number that this process
+// The kernel does not show the label of a device whose disk is dead. The number that this process
 // knows the volume's device by does, with the path.
 absl::Status ImageDevices::DetachDead(const std::string& uuid) {
   const int index = LoopHint(uuid);

@@ -36,7 +36,7 @@ absl::StatusOr<std::optional<Extent>> NextData(int image_fd, Bytes begin, Bytes 
   if (begin >= size) return std::nullopt;
   const off_t data = ::lseek(image_fd, begin, SEEK_DATA);
   if (data < 0 && errno == ENXIO) return std::nullopt;
-  if (data < 0 && errno == EINVAL) return Extent{begin, size};  // it cannot tell
+  if (data < 0 && errno == EINVAL) return Extent{begin, size};  // it does not support SEEK_DATA
   if (data < 0) return OsError(errno, "look for data in the image");
   const off_t hole = ::lseek(image_fd, data, SEEK_HOLE);
   if (hole < 0) return OsError(errno, "look for holes in the image");

@@ -115,7 +115,7 @@ absl::Status RefillHoles(int image_fd, Bytes size) {
 }
 
 std::string WhyNotThick(int image_fd) {
-  // What cannot be found out is no reason to call a volume abnormal.
+  // What cannot be found out is not a reason to call a volume abnormal.
   if (os::IsCopiedOnWrite(image_fd).value_or(false)) {
     return "its image lost the attribute NOCOW (chattr +C), as copies do";
   }

@@ -167,7 +167,7 @@ class Pool {
 
   // Makes every byte of a volume in state formatting zero again, so that an interrupted mkfs can be
   // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state, and where
-  // FormattedUuid tells of a filesystem. The caller has looked whether there is a used one.
+  // FormattedUuid names a filesystem. The caller has looked whether there is a used one.
   [[nodiscard]] virtual absl::Status ZeroVolume(const VolumeId& id) = 0;
 };
 

@@ -3,7 +3,7 @@
 //
 //   <pool>/holdfast-pool.json      marker: pool id and identity of the filesystem, written once
 //   <pool>/lock                    held by the one process that serves the pool, which also holds a
-//                                  lock on the directory itself: nobody can remove that one
+//                                  lock on the directory itself: no program can remove that one
 //   <pool>/volumes/<uuid>/         record.json, image
 //   <pool>/trash/<uuid>/           what a deletion has still to remove
 //
@@ -37,8 +37,8 @@ class PoolDirectory final {
     std::string name;  // of the pool
     std::string path;
     bool accept_move = false;  // take a marker written on another filesystem, and rewrite it
-    // Make a new pool in an empty directory. Not for later attempts: somebody may just be about to
-    // mount the pool's disk over that directory.
+    // Make a new pool in an empty directory. Not for later attempts: an administrator may be about
+    // to mount the pool's disk over that directory.
     bool may_make = true;
   };
 
@@ -48,7 +48,7 @@ class PoolDirectory final {
 
   // Opens the pool at `path`, or makes a new one there if the directory is empty (lost+found does
   // not count) and `state_directory_fd` knows of no pool of that name. The pool's id is remembered
-  // in the state directory, which is how an unmounted disk is told from first use.
+  // in the state directory, which distinguishes an unmounted disk from the first use.
   //   FAILED_PRECONDITION  marker missing, or of another pool, or on another filesystem than it was
   //                        written on; directory missing, or not empty; what is below it is on
   //                        another filesystem

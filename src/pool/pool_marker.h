@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that tells a pool's directory from the mount point of a missing disk, and what else may
-// lie beside it.
+// The file that distinguishes a pool's directory from the mount point of a missing disk, and what
+// else may lie beside it.
 #pragma once
 
 #include <string>

@@ -23,8 +23,8 @@ class VolumeRecords {
   virtual ~VolumeRecords() = default;
 
   // Whether other processes change these records, too. The caller's lock does not keep those out:
-  // only Insert, Replace and Remove do, each of which holds if nobody was faster. Such a pool keeps
-  // its own account of space (VolumeSpace).
+  // only Insert, Replace and Remove do, each of which fails if another process was faster. Such a
+  // pool keeps its own account of space (VolumeSpace).
   [[nodiscard]] virtual bool AreShared() const = 0;
 
   // NOT_FOUND if there is none; INTERNAL if it is damaged. Sets only the uuid of volume.id.

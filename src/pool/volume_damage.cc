@@ -58,7 +58,7 @@ void ExamineImage(int volumes_fd, const VolumeRecord& record, std::vector<Volume
       record, fmt::format("its image has {} bytes, its record says {}", facts.st_size, least)));
 }
 
-// OK unless the image shows that the record is an old one: it tells of less than was done with the
+// OK unless the image shows that the record is an old one: it records less than was done with the
 // volume. A stage that is under way looks the same, so the caller reads the record again.
 absl::Status RequireNoOlder(int volumes_fd, const VolumeRecord& record) {
   ImageBytes bytes(volumes_fd);

@@ -22,7 +22,7 @@ struct VolumeRecord {
   friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };
 
-// Whether the CO was told of a volume in this state and has not deleted it.
+// Whether CreateVolume has returned a volume in this state and DeleteVolume was not called.
 [[nodiscard]] bool IsUsable(VolumeState state);
 
 // JSON with a schema version and a checksum over everything else.

@@ -57,7 +57,7 @@ absl::StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const CephAccess& acce
         "same)",
         MessageOf(connected.status));
   }
-  // What librados says of a key that is no key at all.
+  // The answer of librados to a malformed key.
   if (connected.error == EINVAL || connected.error == ENOENT) {
     return WithCode(connected.status, absl::StatusCode::kFailedPrecondition);
   }
@@ -83,7 +83,7 @@ absl::Status Cluster::Configure(const CephAccess& access) {
       {"keyring", "/dev/null"},  // not the host's, if it has one
       // A request without an answer for this long makes librados ask for the map of the object
       // stores. It looks every 5 s; a request that is given up before never asks, and a client that
-      // only knows where a store was before a crash would look for it there for ever.
+      // only knows where a store was before a crash would look for it there indefinitely.
       {"objecter_timeout", std::to_string(kStepTime.count() / 4)},
       {"rados_osd_op_timeout", seconds},
       {"rados_mon_op_timeout", seconds},
@@ -136,7 +136,7 @@ absl::StatusOr<std::string> Cluster::AskMonitors(const std::string& command) {
   char* words = nullptr;
   std::size_t words_size = 0;
   const CallResult asked = Try("ask the monitors", [&] {
-    // Some versions tell a time-out as a positive number.
+    // Some versions report a timeout as a positive number.
     return -std::abs(library_.rados_mon_command(handle_, commands, 1, nullptr, 0, &answer,
                                                 &answer_size, &words, &words_size));
   });

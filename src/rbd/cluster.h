@@ -21,7 +21,7 @@ inline constexpr std::chrono::seconds kStepTime{10};
 
 // What a call into the libraries came to.
 struct CallResult {
-  int error = 0;        // errno value, 0: success; ETIMEDOUT when nobody knows what was done
+  int error = 0;        // errno value, 0: success; ETIMEDOUT when it is unknown what was done
   absl::Status status;  // the same in words: see Cluster::Try
 };
 
@@ -43,7 +43,7 @@ class Cluster final {
   // Runs one call of the libraries, which answer with 0 or more, or with a negated errno.
   // `what` says what for, in errors. The status:
   //   UNAVAILABLE          no answer in time, or a failure after that time or the call's deadline,
-  //                        whatever its code (the libraries then tell anything); or this client
+  //                        whatever its code (the libraries then return any code); or this client
   //                        is dead: blocklisted
   //   RESOURCE_EXHAUSTED   pool full or at its quota
   //   FAILED_PRECONDITION  the user's caps do not allow it
@@ -74,12 +74,12 @@ class Clusters final {
   // Errors as Cluster::Connect; that of an attempt that was not answered is good for some seconds.
   [[nodiscard]] absl::StatusOr<std::shared_ptr<Cluster>> Get(const CephAccess& access);
 
-  // Lets go of that connection, which ends when nobody uses it any more.
+  // Forgets that connection, which ends when it is no longer in use.
   void Forget(const CephAccess& access);
 
  private:
   struct Slot {
-    std::mutex mutex;              // held while connecting: whoever comes needs just that
+    std::mutex mutex;              // held while connecting: other callers need that connection, too
     std::atomic<int> attempts{0};  // that have ended
     absl::Status failure;          // of the last attempt; guarded by mutex
     std::chrono::steady_clock::time_point failed_at{};  // guarded by mutex

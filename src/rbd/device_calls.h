@@ -14,10 +14,10 @@
 namespace holdfast::rbd {
 
 // Thread-safe. The functions of os/rbd_device.h for the device of the volume of that UUID, with
-// UNAVAILABLE when the caller's time has passed: what was begun goes on.
+// UNAVAILABLE when the caller's time has passed: the kernel's work continues.
 class DeviceCalls final {
  public:
-  // A device that comes too late is unmapped again: nobody would claim it.
+  // A device that appears too late is unmapped again, because no call would claim it.
   [[nodiscard]] absl::StatusOr<os::RbdDevice> Map(const std::string& uuid,
                                                   const os::RbdMapping& mapping);
   [[nodiscard]] absl::StatusOr<Bytes> Refresh(const std::string& uuid, const os::RbdDevice& device);

@@ -24,7 +24,7 @@ struct ImageFacts {
 };
 
 // Thread-safe, as all of these. Errors as Cluster::Try. An image is opened read-only to be looked
-// at: opening it for writing would ask the exclusive lock of whoever has it.
+// at: opening it for writing would take the exclusive lock from the client that has it.
 
 // Makes the image of exactly `size` bytes. ALREADY_EXISTS if there is one: whether its making is
 // under way, was cut short after some of its parts, or has ended does not show.
@@ -60,7 +60,7 @@ struct ImageFacts {
 // removed. Not bounded in time: see rbd/image_removals.h.
 [[nodiscard]] absl::Status RemoveImage(const CephPool& pool, const std::string& name);
 
-// The names of all images of the pool and name space, whoever made them.
+// The names of all images of the pool and name space, including those of other programs.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ListImages(const CephPool& pool);
 
 }  // namespace holdfast::rbd

@@ -15,7 +15,7 @@ namespace holdfast::rbd {
 struct PoolStatistics {
   Bytes stored = 0;  // by everybody, without replicas
   // That could still be stored: replication, the fullest disk and a quota of bytes count. A quota
-  // of objects does not: how many a volume will have nobody knows.
+  // of objects does not: how many objects a volume will have is unknown.
   Bytes available = 0;
 };
 

@@ -258,7 +258,7 @@ absl::StatusOr<std::optional<PoolStatistics>> RbdPool::Statistics(const CephPool
 
 absl::Status RbdPool::RequireRoom(const CephPool& ceph, Bytes bytes) {
   ASSIGN_OR_RETURN(const auto statistics, Statistics(ceph));
-  // Without statistics nothing is known, and that is no reason to refuse.
+  // Without statistics the room is unknown, which is not a reason to refuse.
   if (!statistics || bytes <= statistics->available) return absl::OkStatus();
   return ResourceExhausted("pool '{}' has no room for {}: {} are available in Ceph pool '{}'",
                            info_.name, FormatBytes(bytes), FormatBytes(statistics->available),

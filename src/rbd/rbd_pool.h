@@ -47,7 +47,7 @@ struct Process {
 // good, and neither format nor repair a filesystem (FAILED_PRECONDITION).
 class RbdPool final : public pool::Pool {
  public:
-  // Connects to nothing: a cluster that is away at the start is no reason to refuse the other
+  // Does not connect: an unreachable cluster at the start is not a reason to refuse the other
   // pools. FAILED_PRECONDITION when Ceph's library or the user's key is missing.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<RbdPool>> Open(
       const PoolConfig& config, const Process& process, std::shared_ptr<Clusters> clusters);
@@ -59,7 +59,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
-  // Of this process alone: a cluster that is away is not mended by a restart.
+  // Examines this process alone: a restart does not help against an unreachable cluster.
   [[nodiscard]] absl::Status CheckReady() override;
   // Asks the cluster once: an id says which Ceph pool it is of. While that cannot be reached it is
   // one that no volume has.

@@ -5,7 +5,7 @@
 // it with the address that its client has then. Of two nodes that want it at once and cannot share
 // it one gets it, and what a kill leaves of a mapping is known to be that node's. The kernel's own
 // exclusive lock keeps the object map true; it does not keep nodes apart, since clients hand it
-// over to whoever asks, and a growth needs them to (docs/adr/0017, 0018).
+// over to any client that asks, and a growth needs them to (docs/adr/0017, 0018).
 #include "core/log.h"
 #include "rbd/ceph_key.h"
 #include "rbd/rbd_pool.h"

@@ -4,7 +4,7 @@
 //
 // Another process that is at work on a volume makes it look wrong for a moment: it has the image
 // open to grow it, or has unmapped it and not recorded that yet. So whatever is found is looked at
-// again, and told only if it is still there and the record has not changed meanwhile.
+// again, and reported only if it is still there and the record has not changed meanwhile.
 #include <fmt/ranges.h>
 
 #include <algorithm>

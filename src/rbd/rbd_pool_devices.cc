@@ -33,7 +33,7 @@ absl::StatusOr<std::optional<os::RbdDevice>> RbdPool::FindDevice(const std::stri
   ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, FindDevices(ImagePrefix(uuid)));
   if (devices.empty()) return std::nullopt;
   if (devices.size() == 1) return std::move(devices.front());
-  // Nobody can tell which of them a mount uses.
+  // It is unknown which of them a mount uses.
   return FailedPrecondition("images of volume {} are mapped twice, as {} and {}; unmap one", uuid,
                             devices[0].block.path, devices[1].block.path);
 }

@@ -19,12 +19,12 @@ namespace holdfast::rbd {
 namespace {
 
 // A machine that was suspended may come back with writes under way long after it was fenced, so the
-// fence is to stay. Addresses are never used again: one that stays hurts nobody.
+// fence is to stay. Addresses are never used again, so a fence that stays does no harm.
 constexpr std::chrono::hours kFenceTime{24 * 365};
 // A process that grows or deletes an image has it open for a moment.
 constexpr std::chrono::seconds kOpenerPatience{5};
 constexpr std::chrono::milliseconds kOpenerInterval{100};
-// How often another process may be faster with the same record before the caller is told so.
+// How often another process may be faster with the same record before the call fails.
 constexpr int kAttempts = 20;
 
 }  // namespace
@@ -127,8 +127,8 @@ absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const RecordEn
                             fmt::join(watchers, ", "));
 }
 
-// The nodes that stay when `wanted` joins, once nobody else has the image: those with whom it can
-// share. Others are an error as long as they live, and are fenced when they are gone.
+// The nodes that stay when `wanted` joins, once no other client has the image open: those with whom
+// it can share. Others are an error as long as they live, and are fenced when they are gone.
 absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& entry,
                                            const VolumeId& id, const DeviceClaim& wanted) {
   const auto deadline = std::chrono::steady_clock::now() + WithinCallDeadline(kOpenerPatience);
@@ -218,7 +218,7 @@ absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
 }
 
 // Takes this node out of the journal. It stays there while something has to be taken back here
-// (ForgetUndo), because it tells whether another node had the volume meanwhile.
+// (ForgetUndo), because it shows whether another node had the volume meanwhile.
 absl::Status RbdPool::Release(const VolumeId& id) {
   if (common_->undo_files.Has(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());

@@ -2,7 +2,7 @@
 // Which nodes a volume is published to, for clusters that attach (docs/adr/0019).
 //
 // A node joins the holders only while the volume is published to it: both are one record, so of a
-// node that stages and a controller that unpublishes one is told that the other was faster.
+// node that stages and a controller that unpublishes one gets the answer that the other was faster.
 #include "core/log.h"
 #include "rbd/rbd_pool.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The durable records of a pool's volumes, in the cluster itself: whoever stages a volume next may
-// be another node.
+// The durable records of a pool's volumes, in the cluster itself: the node that stages a volume
+// next may be another node.
 //
 // Records are omap values of sixteen objects, "holdfast.volumes.0" to "holdfast.volumes.f", by the
 // first digit of the volume's UUID: so that lists are a few reads, pages are in order, and no

@@ -43,7 +43,7 @@ absl::Status RequireSharing(const std::vector<Node>& nodes) {
   return absl::OkStatus();
 }
 
-// Nodes write these records. Messages name what is in them, and tell people to type it.
+// Nodes write these records. Messages quote them, and ask people to type what they quote.
 absl::Status RequireNode(const std::string& node) {
   if (ValidateNodeId(node).ok()) return absl::OkStatus();
   return Internal("{} is damaged: it has a node that cannot be", kWhat);

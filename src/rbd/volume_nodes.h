@@ -13,12 +13,13 @@ namespace holdfast::rbd {
 
 // A node on which a volume is, or is about to be, a device. Announced before mapping, claimed with
 // the client's address after it and before the first access; held until it is unmapped, by its node
-// or, when its client is gone, by whoever fences it.
+// or, when its client is gone, by the node that fences it.
 struct DeviceClaim {
   std::string node;
   std::string client_address;  // of the node's client for this one device; empty: announced
   Sharing sharing = Sharing::kAlone;
-  bool read_only = false;  // how it is mapped; such a client has no watch that tells of its life
+  bool read_only =
+      false;  // how it is mapped; such a client has no watch that shows that it is alive
   // Of the kernel that has the device: two machines that were given one name have two.
   std::string boot_id = "";
 

@@ -17,7 +17,7 @@ namespace holdfast::rpc {
 [[nodiscard]] csi::v1::Topology AccessibleTopology(const pool::PoolInfo& pool,
                                                    const std::string& driver_name);
 
-// True when whoever is at `place` reaches what is reached from `reach`. A place may have segments
+// True if a node at `place` reaches what is reached from `reach`. A place may have segments
 // under keys of which `reach` says nothing: Kubernetes names all that a node has. One that has no
 // segment at all is any place.
 [[nodiscard]] bool IsAccessibleFrom(const csi::v1::Topology& place, const csi::v1::Topology& reach);

@@ -64,7 +64,7 @@ void Acceptor::Accept() {
     }
     return;
   }
-  // The kernel gives the lowest descriptor that is free: a high one tells that few are left.
+  // The kernel returns the lowest free descriptor, so a high one means that few are left.
   if (connection > highest_) {
     ::close(connection);
     return CountRefusal();

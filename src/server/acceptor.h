@@ -16,7 +16,7 @@ namespace holdfast::server {
 // What connections of this host leave of the limit: for the files and children of their calls.
 inline constexpr int kLocalReserve = 32;
 
-// Accepts until it goes.
+// Accepts connections until it is destroyed.
 class Acceptor final {
  public:
   // Called on the acceptor's thread with the descriptor of a connection, which is then the

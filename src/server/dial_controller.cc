@@ -10,7 +10,7 @@
 namespace holdfast::server {
 namespace {
 
-// Read anew for every connection: kubelet replaces the file before the token expires.
+// Read again for every connection: the kubelet replaces the file before the token expires.
 std::string ReadToken(const std::string& path) {
   if (path.empty()) return {};
   auto token = ReadTextFile(path);

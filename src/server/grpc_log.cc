@@ -30,7 +30,7 @@ void Write(gpr_log_func_args* line) {
              "gRPC: " + std::string(message));
 }
 
-// Of a message that is no UTF-8, say; it names the field, never the value.
+// For instance about a message that is not UTF-8. It names the field, never the value.
 void WriteOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
   LogWarning("Protobuf: {}", message);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's and Protobuf's own messages as lines of our log, and what only they tell.
+// Writes the messages of gRPC and Protobuf to our log, and notices what only they report.
 #pragma once
 
 #include <cstdint>

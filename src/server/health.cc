@@ -9,7 +9,7 @@
 namespace holdfast::server {
 namespace {
 
-constexpr std::chrono::milliseconds kProbeTime{800};  // kubelet waits 1 s unless told otherwise
+constexpr std::chrono::milliseconds kProbeTime{800};  // the kubelet waits 1 s by default
 constexpr int kServiceUnavailable = 503;
 
 grpc::Status Probe(csi::v1::Identity::Stub& identity, csi::v1::ProbeResponse& response) {
@@ -35,7 +35,7 @@ absl::Status Health::CheckAlive() const {
       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return Unavailable("calls are not answered: {}", status.error_message());
   }
-  // A pool that is missing is no reason to start the process again.
+  // A missing pool is not a reason to restart the process.
   return absl::OkStatus();
 }
 

@@ -20,7 +20,7 @@ namespace holdfast::server {
 class KubeletRegistration final {
  public:
   // `csi_socket` must have the same path for kubelet as for us. FAILED_PRECONDITION when the
-  // directory is not there or somebody answers on the socket. `file_limit` is that of the process.
+  // directory is missing or a process answers on the socket. `file_limit` is that of the process.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<KubeletRegistration>> Start(
       const std::string& directory, const std::string& driver_name, const std::string& csi_socket,
       int file_limit);

@@ -35,7 +35,7 @@ class LinkConnections final : public link::PeerWatch {
   LinkConnections(const Bounds& bounds, std::function<void()> refused)
       : bounds_(bounds), refused_(std::move(refused)) {}
 
-  // A new connection. False when there is no place for it: then the caller closes it. When all
+  // A new connection. False if no place is free for it: the caller then closes it. When all
   // places are taken, the oldest connection of the address that has most of them gives way; to one
   // of an address that has as many, only after a quarter of a second, in which a node can prove
   // itself. An address from which many streams were opened on one connection is not let in for some

@@ -35,7 +35,7 @@ absl::StatusOr<bool> IsListening(const std::string& path) {
   ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
   ASSIGN_OR_RETURN(const os::UniqueFd client, MakeSocket());
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  // EAGAIN: its queue is full, so somebody listens.
+  // EAGAIN: its queue is full, so a process listens.
   return ::connect(client.get(), generic, sizeof(address)) == 0 || errno == EAGAIN;
 }
 

@@ -81,7 +81,7 @@ int StopGuard::Wait() const {
   return signal;
 }
 
-// Until Wait is called, a signal shows as one that nobody has taken.
+// Until Wait is called, a signal is pending.
 void StopGuard::Run() {
   pollfd watched[] = {
       {ending_.get(), POLLIN, 0}, {stopping_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};

@@ -36,7 +36,7 @@ struct StageRecord {
 
 // What is known of a volume's staging.
 enum class StageState {
-  kNone,       // no file: not staged since the last boot, as far as records tell
+  kNone,       // no file: not staged since the last boot, according to the records
   kCurrent,    // Find returns it
   kOtherBoot,  // the reboot undid it
   kDamaged,    // staged or not: its file does not say
