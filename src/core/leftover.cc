@@ -20,23 +20,24 @@ Words DescriptionOf(LeftoverKind kind) {
     case LeftoverKind::kUnfinishedCreation:
       return {"unfinished-creation", "do what the problem says; no claim ever had this volume"};
     case LeftoverKind::kUnfinishedDeletion:
-      return {"unfinished-deletion", "end what still uses the volume; its claim is deleted"};
+      return {"unfinished-deletion",
+              "end the programs that still use the volume; its claim is deleted"};
     case LeftoverKind::kUnfinishedGrowth:
-      return {"unfinished-growth", "make room in the pool, or repair what the problem says"};
+      return {"unfinished-growth", "make room in the pool, or do what the problem says"};
     case LeftoverKind::kTemporaryFile:
-      return {"temporary-file", "do what the problem says; the file itself is worth nothing"};
+      return {"temporary-file", "do what the problem says; the file itself is not needed"};
     case LeftoverKind::kUnlistedVolume:
       return {"unlisted-volume", "do what the problem says"};
     case LeftoverKind::kDamagedVolume:
-      return {"damaged-volume", "restore the volume's record.json or image from a backup"};
+      return {"damaged-volume", "restore the volume's record or image from a backup"};
     case LeftoverKind::kOrphanedImage:
-      return {"orphaned-image", "look into the image that the problem names; rbd rm removes it"};
+      return {"orphaned-image",
+              "examine the image that the problem names, and remove it if it is not needed"};
     case LeftoverKind::kOrphanedDevice:
       return {"orphaned-device",
-              "end what uses the device; if it is nothing of yours, take it away: losetup "
-              "--detach, or rbd unmap"};
+              "end what uses the device; if that is not needed, detach it as the problem says"};
     case LeftoverKind::kStaleStaging:
-      return {"stale-staging", "end what uses the device, or unmount what shows the volume"};
+      return {"stale-staging", "end the programs that use the device, or unmount the volume"};
     case LeftoverKind::kVoidStageRecord:
       return {"void-stage-record",
               "end the pods that use the volume; unstaging removes the record"};

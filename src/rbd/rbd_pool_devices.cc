@@ -59,8 +59,9 @@ absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
   const bool ours =
       own != nullptr && IsClaimOf(*own, *device) && entry->record.image_name == device->image;
   if (ours) return UnmapDevice(id);
-  return FailedPrecondition("another program has mapped image '{}' as {}", device->image,
-                            device->block.path);
+  return FailedPrecondition(
+      "another program has mapped image '{}' as {}; if that is not needed: rbd unmap",
+      device->image, device->block.path);
 }
 
 bool RbdPool::IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) const {

@@ -50,8 +50,9 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
     return UuidOfImage(image) != id.uuid || (entry.ok() && entry->record.image_name == image);
   });
   if (!images.empty()) {
-    return FailedPrecondition("no record names image {} of Ceph pool '{}'", fmt::join(images, ", "),
-                              info_.location);
+    return FailedPrecondition(
+        "no record names image {} of Ceph pool '{}'; if its data are not needed, remove it: rbd rm",
+        fmt::join(images, ", "), info_.location);
   }
   if (!entry.ok()) return false;
   const auto repaired = Call(*this, *ceph).volumes.Repair(id);
