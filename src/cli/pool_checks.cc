@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/terminal.h"
+#include "core/disk_names.h"
 #include "os/file.h"
 #include "os/host_filesystem.h"
 #include "pool/pool_directory.h"
@@ -16,7 +17,8 @@ namespace {
 using pool::PoolMarker;
 
 absl::StatusOr<PoolMarker> ReadKnownMarker(const std::string& state_dir, const std::string& pool) {
-  ASSIGN_OR_RETURN(const os::UniqueFd known, os::OpenDirectory(state_dir + "/pools"));
+  ASSIGN_OR_RETURN(const os::UniqueFd known,
+                   os::OpenDirectory(fmt::format("{}/{}", state_dir, kKnownPoolsName)));
   return pool::ReadPoolMarker(known.get(), pool + ".json");
 }
 
@@ -63,7 +65,7 @@ Finding CheckMarker(Finding finding, const std::string& pool, int root_fd,
         fmt::format("the state directory's copy, pools/{}.json: {}", pool,
                     MessageOf(known.status())),
         fmt::format("run this as root; if that file is damaged, copy the pool's {} there",
-                    pool::kPoolMarkerName));
+                    kPoolMarkerName));
   }
   if (known.ok() && known->pool_id != marker->pool_id) {
     return Missing(std::move(finding),
@@ -140,8 +142,9 @@ std::vector<Finding> CheckVolumes(const std::string& what, const std::string& lo
         {.level = Level::kWarning,
          .what = fmt::format("{}, volume {}", what, damage.uuid),
          .found = Printable(damage.problem),
-         .why = fmt::format("it cannot be used until '{}/{}/{}' is mended; others are not affected",
-                            location, pool::kVolumesName, damage.uuid),
+         .why =
+             fmt::format("it cannot be used until '{}/{}/{}' is repaired; others are not affected",
+                         location, kVolumesName, damage.uuid),
          .remedy = damage.remedy});
   }
   return findings;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/disk_names.h"
 #include "core/log.h"
 #include "os/file.h"
 #include "pool/image_evidence.h"

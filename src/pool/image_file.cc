@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "core/disk_names.h"
 #include "os/file.h"
 #include "os/file_flags.h"
 #include "os/shared_extents.h"

@@ -12,8 +12,6 @@
 
 namespace holdfast::pool {
 
-inline constexpr char kImageName[] = "image";
-
 // Makes a new image of `size` bytes, mode 0600, that reads as zeros; its data and size are durable,
 // its name is when the directory is synced. ALREADY_EXISTS if there is one. On a copy-on-write host
 // filesystem the image is marked NOCOW, because otherwise an overwrite needs new space and thick

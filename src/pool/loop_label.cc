@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/loop_label.h"
 
+#include "core/disk_names.h"
 #include "core/volume_id.h"
 #include "os/loop_identity.h"
 
@@ -8,8 +9,6 @@ namespace holdfast::pool {
 namespace {
 
 constexpr std::size_t kUuidSize = 36;
-constexpr std::string_view kVolumes = "/volumes/";
-constexpr std::string_view kImage = "/image";
 
 absl::StatusOr<os::DeviceOwner> Identify(int index) {
   ASSIGN_OR_RETURN(const auto identity, os::IdentifyLoop(index));
@@ -34,14 +33,16 @@ std::optional<std::string> UuidOfLoopLabel(std::string_view label) {
 }
 
 std::string ImagePathEnd(std::string_view uuid) {
-  return std::string(kVolumes).append(uuid).append(kImage);
+  return fmt::format("/{}/{}/{}", kVolumesName, uuid, kImageName);
 }
 
 std::optional<std::string> UuidOfImagePath(std::string_view path) {
-  const std::size_t size = kVolumes.size() + kUuidSize + kImage.size();
-  if (path.size() < size) return std::nullopt;
-  path.remove_prefix(path.size() - size);
-  const std::string_view uuid = path.substr(kVolumes.size(), kUuidSize);
+  constexpr std::size_t kBefore = sizeof("/") + sizeof(kVolumesName) - 1;   // "/volumes/"
+  constexpr std::size_t kAfter = sizeof("/") - 1 + sizeof(kImageName) - 1;  // "/image"
+  constexpr std::size_t kSize = kBefore + kUuidSize + kAfter;
+  if (path.size() < kSize) return std::nullopt;
+  path.remove_prefix(path.size() - kSize);
+  const std::string_view uuid = path.substr(kBefore, kUuidSize);
   if (!IsUuid(uuid) || path != ImagePathEnd(uuid)) return std::nullopt;
   return std::string(uuid);
 }

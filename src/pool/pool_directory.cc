@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "core/disk_names.h"
 #include "core/volume_id.h"
 #include "os/file.h"
 #include "os/host_filesystem.h"
@@ -14,8 +15,6 @@
 namespace holdfast::pool {
 namespace {
 
-constexpr char kTrash[] = "trash";
-constexpr char kKnownPools[] = "pools";
 constexpr int kPrivate = 0700;
 
 // The id under which the state directory knows the pool; empty if it does not.
@@ -109,7 +108,7 @@ absl::Status WrongFilesystem(const std::string& path, const PoolMarker& marker,
 
 absl::StatusOr<std::string> PoolDirectory::KnownId(const std::string& name,
                                                    int state_directory_fd) {
-  const auto known_pools = os::OpenDirectoryAt(state_directory_fd, kKnownPools);
+  const auto known_pools = os::OpenDirectoryAt(state_directory_fd, kKnownPoolsName);
   if (absl::IsNotFound(known_pools.status())) return std::string();
   RETURN_IF_ERROR(known_pools.status());
   return KnownPoolId(known_pools->get(), name);
@@ -117,9 +116,9 @@ absl::StatusOr<std::string> PoolDirectory::KnownId(const std::string& name,
 
 absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int state_directory_fd) {
   const auto& [name, path, accept_move, may_make] = options;
-  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPools, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPoolsName, kPrivate));
   ASSIGN_OR_RETURN(const os::UniqueFd known_pools,
-                   os::OpenDirectoryAt(state_directory_fd, kKnownPools));
+                   os::OpenDirectoryAt(state_directory_fd, kKnownPoolsName));
   ASSIGN_OR_RETURN(const std::string known_id, KnownPoolId(known_pools.get(), name));
   auto opened = os::OpenDirectory(path);
   if (!opened.ok()) {
@@ -159,10 +158,10 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
 
 absl::Status PoolDirectory::Hold() {
   RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kVolumesName, kPrivate));
-  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kTrash, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kTrashName, kPrivate));
   RETURN_IF_ERROR(os::Sync(root_.get(), path_));
   ASSIGN_OR_RETURN(volumes_, os::OpenDirectoryAt(root_.get(), kVolumesName));
-  ASSIGN_OR_RETURN(trash_, os::OpenDirectoryAt(root_.get(), kTrash));
+  ASSIGN_OR_RETURN(trash_, os::OpenDirectoryAt(root_.get(), kTrashName));
   return absl::OkStatus();
 }
 
@@ -170,7 +169,7 @@ absl::StatusOr<VerifiedPool> PoolDirectory::Verify() const {
   absl::Status same = RequireSame(AT_FDCWD, path_, root_.get());
   if (same.ok()) same = RequireMarker(root_.get(), marker_);
   if (same.ok()) same = RequireSame(root_.get(), kVolumesName, volumes_.get());
-  if (same.ok()) same = RequireSame(root_.get(), kTrash, trash_.get());
+  if (same.ok()) same = RequireSame(root_.get(), kTrashName, trash_.get());
   if (same.ok()) return VerifiedPool{root_.get(), volumes_.get(), trash_.get()};
   return FailedPrecondition("pool directory '{}' is not the one that was opened ({}): {}", path_,
                             pool_id_, MessageOf(same));

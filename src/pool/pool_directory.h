@@ -19,9 +19,6 @@
 
 namespace holdfast::pool {
 
-// Below the pool's directory: a directory for each volume.
-inline constexpr char kVolumesName[] = "volumes";
-
 // Open directories of a verified pool, valid as long as its PoolDirectory: work through them cannot
 // land on another filesystem, whatever is mounted over the path meanwhile.
 struct VerifiedPool {

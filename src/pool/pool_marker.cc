@@ -19,7 +19,7 @@ constexpr int kSchemaVersion = 1;
 
 // What mkfs puts there, and what a first start leaves that died before the marker had its name.
 constexpr std::array<std::string_view, 3> kHarmless = {"lost+found", kPoolLockName,
-                                                       "holdfast-pool.json.tmp"};
+                                                       kTemporaryMarkerName};
 
 }  // namespace
 

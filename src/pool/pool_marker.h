@@ -5,12 +5,10 @@
 
 #include <string>
 
+#include "core/disk_names.h"
 #include "core/status.h"
 
 namespace holdfast::pool {
-
-constexpr char kPoolMarkerName[] = "holdfast-pool.json";
-constexpr char kPoolLockName[] = "lock";
 
 struct PoolMarker {
   std::string text;        // the file's exact content

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/record_store.h"
 
+#include "core/disk_names.h"
 #include "os/file.h"
 #include "pool/image_file.h"
 

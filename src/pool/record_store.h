@@ -12,10 +12,6 @@
 
 namespace holdfast::pool {
 
-// In a volume's directory: the record, and the next one while it is written.
-inline constexpr char kRecordName[] = "record.json";
-inline constexpr char kTemporaryRecordName[] = "record.json.tmp";
-
 // Thread-safe; for one uuid, callers serialise (KeyLock). The directory descriptors are those of a
 // VerifiedPool. The disk is the truth: Read always reads it, List alone answers from memory.
 class RecordStore final {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/disk_names.h"
 #include "os/file.h"
 #include "pool/file_volumes.h"
 #include "pool/image_file.h"

@@ -6,6 +6,7 @@
 
 #include "core/call_deadline.h"
 #include "core/checked_json.h"
+#include "core/disk_names.h"
 #include "core/log.h"
 #include "os/file.h"
 #include "rbd/ceph_key.h"
@@ -16,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kKnownPools[] = "pools";
 constexpr int kPrivate = 0700;
 constexpr int kKnownVersion = 1;
 // The name space of volumes' UUIDs is that of the pool's location; this is the root of them all.
@@ -44,8 +44,8 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
   RETURN_IF_ERROR(Annotate(LoadCephLibrary().status(), what));
   if (!config.ceph.user.empty()) RETURN_IF_ERROR(Annotate(KeyOf(config.ceph).status(), what));
   const int state = process.state_directory_fd;
-  RETURN_IF_ERROR(os::MakeDirectoryAt(state, kKnownPools, kPrivate));
-  ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state, kKnownPools));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state, kKnownPoolsName, kPrivate));
+  ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state, kKnownPoolsName));
   ASSIGN_OR_RETURN(auto identity, ReadKnown(known_pools.get(), config.name));
   ASSIGN_OR_RETURN(const std::string id, UuidOfName(kRootNamespace, config.location));
   pool::PoolInfo info{.id = id,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/disk_names.h"
 #include "os/file.h"
 
 namespace holdfast::server {
@@ -25,7 +26,7 @@ constexpr auto kLockInterval = std::chrono::milliseconds(10);
 absl::StatusOr<os::UniqueFd> LockState(int directory_fd) {
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
   for (;;) {
-    auto lock = os::LockDirectory(directory_fd, "lock");
+    auto lock = os::LockDirectory(directory_fd, kStateLockName);
     if (!absl::IsFailedPrecondition(lock.status()) || std::chrono::steady_clock::now() >= end) {
       return lock;
     }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/node_state.h"
 
+#include "core/disk_names.h"
 #include "os/file.h"
 
 namespace holdfast::state {
 namespace {
 
-constexpr const char* kDirectory = "stages";
 constexpr int kPrivate = 0700;
 
 }  // namespace
 
 absl::StatusOr<NodeState> NodeState::Open(int state_directory_fd) {
-  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kDirectory, kPrivate));
-  ASSIGN_OR_RETURN(os::UniqueFd records, os::OpenDirectoryAt(state_directory_fd, kDirectory));
-  ASSIGN_OR_RETURN(os::UniqueFd undo_files, os::OpenDirectoryAt(state_directory_fd, kDirectory));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kStagesName, kPrivate));
+  ASSIGN_OR_RETURN(os::UniqueFd records, os::OpenDirectoryAt(state_directory_fd, kStagesName));
+  ASSIGN_OR_RETURN(os::UniqueFd undo_files, os::OpenDirectoryAt(state_directory_fd, kStagesName));
   ASSIGN_OR_RETURN(StageStore stages, StageStore::Open(std::move(records)));
   ASSIGN_OR_RETURN(UndoFiles undo, UndoFiles::Open(std::move(undo_files)));
   return NodeState{std::move(stages), std::move(undo)};

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/checked_json.h"
+#include "core/disk_names.h"
 #include "os/file.h"
 
 namespace holdfast::state {
@@ -14,7 +15,7 @@ using nlohmann::json;
 constexpr int kSchemaVersion = 1;
 
 // Volume ids that Holdfast made are safe names; any other id was never staged.
-constexpr std::string_view kSuffix = ".json";
+constexpr std::string_view kSuffix = kStageSuffix;
 std::string FileName(const VolumeId& id) { return fmt::format("{}{}", id.ToString(), kSuffix); }
 
 absl::StatusOr<std::string> ReadBootId() {

@@ -6,13 +6,14 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/disk_names.h"
 #include "os/file.h"
 
 namespace holdfast::state {
 namespace {
 
 // The file itself, and its name while its content is written back (fs/ext_undo.cc).
-constexpr std::array<const char*, 2> kSuffixes = {".undo", ".undo.used"};
+constexpr std::array<const char*, 2> kSuffixes = {kUndoSuffix, kUsedUndoSuffix};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checked_json.h"
+#include "core/disk_names.h"
 #include "os/file.h"
 #include "pool/pool_marker.h"
 #include "pool/volume_record.h"
@@ -85,7 +86,7 @@ void FuzzStageRecord(State& state, const std::string& text) {
 }
 
 void FuzzMarker(State& state, const std::string& text) {
-  WriteFile(state.directory.get(), pool::kPoolMarkerName, text);
+  WriteFile(state.directory.get(), kPoolMarkerName, text);
   const auto marker = pool::ReadPoolMarker(state.directory.get());
   if (marker.ok()) Require(IsUuid(marker->pool_id), "a pool's id is a UUID");
 }

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "core/disk_names.h"
 #include "pool/image_file.h"
 #include "support/file_pool_fixture.h"
 #include "support/loop_image.h"

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "core/disk_names.h"
 #include "os/file.h"
 #include "support/loop_image.h"
 #include "support/outcome.h"

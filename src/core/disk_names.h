@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of the files that Holdfast keeps on disk; docs/on-disk.md describes their contents. A
+// pool of image files with other names is not recognised any more.
+#pragma once
+
+namespace holdfast {
+
+// ---- in the directory of a pool
+
+inline constexpr char kPoolMarkerName[] = "holdfast-pool.json";
+inline constexpr char kTemporaryMarkerName[] = "holdfast-pool.json.tmp";
+inline constexpr char kPoolLockName[] = "lock";
+inline constexpr char kVolumesName[] = "volumes";  // a directory for each volume, by UUID
+inline constexpr char kTrashName[] = "trash";      // the same, of deleted volumes
+
+// ---- in the directory of a volume
+
+inline constexpr char kRecordName[] = "record.json";
+inline constexpr char kTemporaryRecordName[] = "record.json.tmp";  // while it is written
+inline constexpr char kImageName[] = "image";
+
+// ---- in the state directory
+
+inline constexpr char kStateLockName[] = "lock";
+inline constexpr char kKnownPoolsName[] = "pools";  // <pool>.json: which storage it was
+inline constexpr char kStagesName[] = "stages";     // <volume id>.json, .undo and .undo.used
+inline constexpr char kStageSuffix[] = ".json";
+inline constexpr char kUndoSuffix[] = ".undo";
+inline constexpr char kUsedUndoSuffix[] = ".undo.used";  // while it is written back
+
+}  // namespace holdfast
