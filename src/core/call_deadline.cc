@@ -15,7 +15,7 @@ constexpr milliseconds kAnswerTime{500};
 // not fit the other clock.
 constexpr std::chrono::hours kForever{24};
 
-// By a clock that nobody sets.
+// By the monotonic clock.
 thread_local steady_clock::time_point deadline_of_call = steady_clock::time_point::max();
 
 }  // namespace

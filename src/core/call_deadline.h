@@ -10,7 +10,7 @@
 namespace holdfast {
 
 // While this lives, the thread serves a call whose caller waits until `deadline` and no longer.
-// Without one, now or in a thread that was started since, nobody waits.
+// Without one, now or in a thread that was started since, no caller waits.
 class CallDeadline final {
  public:
   explicit CallDeadline(std::chrono::system_clock::time_point deadline);

@@ -37,7 +37,7 @@ class KeyLock final {
   // ABORTED when the key is held, naming the operation that holds it: the CSI spec asks the CO for
   // one call per volume, and ABORTED makes every caller try again later. At once if another call
   // holds it; after kPatience if it is held in the background, because a CO that made one call at a
-  // time must not be told that it made two.
+  // time must not get two.
   [[nodiscard]] absl::StatusOr<Guard> TryLock(const std::string& key, const std::string& operation);
 
   // The same for work that no call asked for. Nothing when the key is held: calls go first.

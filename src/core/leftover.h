@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that was begun and not ended, by a kill, an error or a person's hand. docs/adr/0014
-// tells for each kind what proves it ours and what is done about it.
+// Something that a kill, an error or an administrator left unfinished. docs/adr/0014 says for each
+// kind what proves that it is ours and what is done about it.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ enum class LeftoverKind {
   kUnreachablePool,     // nothing of it can be looked at
   kUnreadableStages,    // neither can the staging of this node
   kTrash,               // a deleted volume whose bytes are still there
-  kUnfinishedCreation,  // the CO was never told of the volume
+  kUnfinishedCreation,  // no CreateVolume has returned the volume
   kUnfinishedDeletion,  // a tombstone
   kUnfinishedGrowth,    // a larger size is recorded, the image does not have it yet
   kTemporaryFile,       // of a record that was never put in its place
   kUnlistedVolume,      // put on disk while the process ran
   kDamagedVolume,       // a record that cannot be believed, or is older than its image
   kOrphanedImage,       // bytes in a shared pool that no record names
-  kOrphanedDevice,      // attached by us, staged for nobody
+  kOrphanedDevice,      // ours, and not staged
   kStaleStaging,        // a stage record of a volume that is not staged any more
   kVoidStageRecord,     // of another boot, or damaged
   kInterruptedGrowth,   // of a mounted filesystem, which may be frozen
@@ -33,7 +33,7 @@ struct Leftover {
 // "unfinished-creation"
 [[nodiscard]] std::string_view ToString(LeftoverKind kind);
 
-// What a person does about one that cannot be ended by itself.
+// What an administrator does about one that Holdfast cannot end.
 [[nodiscard]] std::string_view RemedyOf(LeftoverKind kind);
 
 }  // namespace holdfast

@@ -16,8 +16,8 @@ namespace holdfast {
 
 // Runs each piece on a thread of its own, at most one for each key at a time. Calls wait for it as
 // long as their callers do (core/call_deadline.h), but no longer than `patience`. Thread-safe. What
-// is under way when this ends goes on until it is done or the process ends, so it must own what it
-// uses.
+// is under way when this ends continues until it is done or the process ends, so it must own what
+// it uses.
 class LongWork final {
  public:
   explicit LongWork(std::chrono::milliseconds patience) : patience_(patience) {}

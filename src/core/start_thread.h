@@ -10,7 +10,7 @@
 namespace holdfast {
 
 // UNAVAILABLE when the system gives none now. Without this std::thread throws, which ends the
-// process wherever nobody expects it.
+// process at an unexpected place.
 [[nodiscard]] absl::StatusOr<std::thread> StartThread(std::function<void()> work);
 
 // The same for what the process cannot be without: throws std::runtime_error, which ends its start

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nodes are, and what reaches them, as the CO tells it apart: keys and values (csi.proto,
+// Where nodes are, and what reaches them, in the CO's terms: keys and values (csi.proto,
 // message Topology).
 #pragma once
 
@@ -25,7 +25,8 @@ struct TopologySegment {
 [[nodiscard]] absl::StatusOr<TopologySegment> ParseTopologySegment(std::string_view text);
 
 // Parses the segments of a node, each "KEY=VALUE"; one without a value is left out.
-// INVALID_ARGUMENT as above, and for a key that is given twice: case does not tell keys apart.
+// INVALID_ARGUMENT as above, and for a key that is given twice: keys that differ only in case are
+// the same.
 [[nodiscard]] absl::StatusOr<std::vector<TopologySegment>> ParseNodeTopology(
     const std::vector<std::string>& texts);
 

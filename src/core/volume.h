@@ -29,13 +29,13 @@ enum class AccessMode {
   kMultiNodeMultiWriter,
 };
 
-// The life of a volume as its record tells it; each step is durable before the act it announces.
+// The life of a volume according to its record; each step is durable before the act it announces.
 enum class VolumeState {
-  kAllocating,  // the image is being made; the CO has not been told of the volume
+  kAllocating,  // the image is being made; no CreateVolume has returned the volume
   kReady,       // usable; never formatted (for block volumes: the final state)
   kFormatting,  // mkfs may have started; no data can exist, no mount has happened
   kFormatted,   // a filesystem with the recorded UUID is there; it is never formatted again
-  kDeleting,    // tombstone: whatever is left of the volume is to be removed
+  kDeleting,    // tombstone: what is left of the volume is to be removed
 };
 
 [[nodiscard]] std::string_view ToString(Provisioning value);

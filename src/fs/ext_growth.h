@@ -21,7 +21,7 @@ struct GrowthLimits {
 };
 
 // Repairs what e2fsck -p repairs and sees that the error flag is gone. FAILED_PRECONDITION when a
-// person must repair it (names the program to run), other codes when that cannot be told;
+// person must repair it (names the program to run), other codes when that is unknown;
 // `undo_path` as in RunWithUndo. The changes are kept only after OK.
 [[nodiscard]] absl::Status RepairUnmounted(const os::BlockDevice& device,
                                            const std::string& undo_path);

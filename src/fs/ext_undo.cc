@@ -61,7 +61,7 @@ absl::Status MakeUndoFile(const std::string& path) {
   return os::Sync(directory.get(), place.parent_path().string());
 }
 
-// Whether the file tells how the device came to be as it is: the superblock is what it was at the
+// Whether the file explains the present state of the device: the superblock is what it was at the
 // last write to the file. Nobody can have used or repaired a filesystem without a right superblock:
 // there a kill came between two writes to the superblock itself.
 absl::StatusOr<bool> Applies(const UndoFile& undo, const os::BlockDevice& device) {
@@ -72,7 +72,7 @@ absl::StatusOr<bool> Applies(const UndoFile& undo, const os::BlockDevice& device
   return undo.MatchesSuperblock(device);
 }
 
-// What the program's own word is not enough for: resize2fs 1.47 was seen to succeed although a
+// What the program's exit code is not enough for: resize2fs 1.47 was seen to succeed although a
 // write of half the superblock had failed.
 absl::Status Verify(const UndoableRun& run, const os::BlockDevice& device) {
   RETURN_IF_ERROR(os::FlushBlockDevice(device));
@@ -90,7 +90,7 @@ absl::Status Restore(const UndoFile& undo, const os::BlockDevice& device, const 
       device.path, MessageOf(restored), used);
 }
 
-// After a program of this very call, so that nobody else can have changed the device since.
+// After a program of this very call, so that no other program can have changed the device since.
 absl::Status UndoOwn(const os::BlockDevice& device, const std::string& undo_path) {
   ASSIGN_OR_RETURN(const UndoFile undo, UndoFile::Open(undo_path));
   if (undo.empty()) return RemoveDurably(undo_path);

@@ -22,7 +22,7 @@ namespace holdfast::fs {
 
 struct UndoableRun {
   std::vector<std::string> argv;  // a program of e2fsprogs that takes -z and works on the device
-  int successes = 0;              // bits of its exit code that are no failure
+  int successes = 0;              // bits of its exit code that are not failures
   std::chrono::milliseconds deadline{0};
   // Asked when the program has said that all went well and the device is flushed: an error means
   // that it did not. None: nothing more is asked.

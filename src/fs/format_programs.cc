@@ -12,7 +12,7 @@ namespace holdfast::fs {
 namespace {
 
 constexpr std::chrono::minutes kMaxWait{1};
-// Less than the wait, so that programs that hang with one disk keep nobody else out.
+// Less than the wait, so that programs that hang with one disk do not keep others out.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::minutes kMkfsDeadline{10};
 constexpr std::size_t kOutputInError = 1024;

@@ -40,7 +40,7 @@ struct ProbeResult {
 
 // OK if the device holds the filesystem `type` with `uuid`, whatever other signatures are beside
 // it: the caller's record already says that the device is ours. FAILED_PRECONDITION says what is
-// there instead. "ext3" and "ext4" are told apart as libblkid does.
+// there instead. "ext3" and "ext4" are distinguished as libblkid does.
 [[nodiscard]] absl::Status RequireFilesystem(const os::BlockDevice& device, const std::string& type,
                                              const std::string& uuid);
 

@@ -33,7 +33,7 @@ constexpr std::array kLayouts = {
 
 using Superblock = std::array<char, 512>;
 
-// What ext3 does not have and ext4, as we make it, always has: the type is told by that alone.
+// What ext3 does not have and ext4, as we make it, always has: that alone shows the type.
 bool HasExtents(const Superblock& ext) {
   constexpr std::size_t kIncompatibleFeatures = 96;
   constexpr char kExtents = 0x40;

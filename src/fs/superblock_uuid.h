@@ -8,7 +8,7 @@
 namespace holdfast::fs {
 
 // True if the open device carries a superblock of `type` ("ext4", "xfs", "btrfs") with `uuid`.
-// False proves nothing (another type, unreadable, "ext3"): then fs::Probe tells what is there.
+// False proves nothing (another type, unreadable, "ext3"): then fs::Probe says what is there.
 [[nodiscard]] bool HasSuperblock(int device_fd, const std::string& type, const std::string& uuid);
 
 }  // namespace holdfast::fs

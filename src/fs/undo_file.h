@@ -17,7 +17,7 @@ namespace holdfast::fs {
 // What one undo file says. Keeps the file open. Not thread-safe.
 class UndoFile final {
  public:
-  // NOT_FOUND if there is no such file; INTERNAL if it cannot be read or is no undo file.
+  // NOT_FOUND if there is no such file; INTERNAL if it cannot be read or is not an undo file.
   [[nodiscard]] static absl::StatusOr<UndoFile> Open(const std::string& path);
 
   // The program had not come to change the device: its header is written before.

@@ -75,7 +75,7 @@ class XfsFilesystem final : public Filesystem {
 
   // The new size is in the log alone at first, and the log recovery of older kernels (6.1 seen)
   // rejects what it finds in the new part of the filesystem: after a power cut the volume could not
-  // be mounted. So the superblock goes to its place before success is told.
+  // be mounted. So the superblock is written to its place before success is reported.
   absl::Status Grow(const os::BlockDevice& device, const std::string& mount_path,
                     const FreezeForAMoment& freeze) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));

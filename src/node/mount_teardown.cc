@@ -42,7 +42,7 @@ absl::StatusOr<DeviceOwner> OwnerOf(const DeviceOwners& devices, const MountEntr
   return devices.OwnerOf(node);
 }
 
-// `handle` is what is open at the path: nobody can put another path under the name meanwhile.
+// `handle` is what is open at the path: no program can put another path under the name meanwhile.
 absl::StatusOr<Layer> LayerBehind(const DeviceOwners& devices, const os::UniqueFd& handle,
                                   const std::string& path) {
   Layer layer;
@@ -67,12 +67,12 @@ Verdict Classify(const Layer& layer, const Teardown& teardown) {
   const DeviceOwner& owner = layer.owner;
   if (owner.IsOf(teardown.uuid)) return Verdict::kOwn;
   if (owner.kind == DeviceOwner::Kind::kNobody) {
-    // It shows nothing of anybody, so it may go unless another volume is to let go of it.
+    // It shows no volume, so it may be unmounted unless the records give it to another volume.
     const Claims claims = teardown.ask_records();
     return claims.own || claims.others.empty() ? Verdict::kOwn : Verdict::kAnother;
   }
   if (layer.node) {
-    // Our node, and the number has gone to somebody else since.
+    // Our node, whose number belongs to another device by now.
     const Claims claims = teardown.ask_records();
     const bool owners = std::ranges::find(claims.others, owner.uuid) != claims.others.end();
     if (claims.own && !owners) return Verdict::kOwn;

@@ -24,7 +24,7 @@ struct Claims {
 struct Teardown {
   const os::DeviceOwners& devices;
   std::string uuid;  // empty: of no volume that Holdfast could have made
-  // Asked only where the kernel cannot tell: a mounted node of a device that was detached behind
+  // Asked only where the kernel cannot say: a mounted node of a device that was detached behind
   // the driver's back, and whose number may be another device's by now.
   std::function<Claims()> ask_records;
 };
@@ -37,7 +37,7 @@ struct Teardown {
                                                  const Teardown& teardown);
 
 // The same for a staged volume, whose last mount goes: if its filesystem is frozen, by a killed
-// growth or by what ran in a pod, it is thawed first, since nobody could do that afterwards.
+// growth or by what ran in a pod, it is thawed first, since that is impossible afterwards.
 // FAILED_PRECONDITION, with nothing changed, while the volume is mounted elsewhere too.
 [[nodiscard]] absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target,
                                                  const Teardown& teardown);

@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) co
 }
 
 // What is left over of a volume that has a stage record or a device. Nothing when it is wanted; an
-// error when that cannot be told, so that it has to be left alone.
+// error when that is unknown, so that it has to be left alone.
 absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Classify(
     const std::string& volume_id, const MountTable& mounts) const {
   ASSIGN_OR_RETURN(const state::StageState state, state_.stages.StateOf(volume_id));
@@ -127,7 +127,7 @@ absl::Status StageReconciler::RepairGrowth(const std::string& volume_id) const {
   return expander_.Expand(volume_id, 0, 0).status();
 }
 
-// The reboot took the device away, but not what other nodes are told of it.
+// The reboot removed the device, but not what is recorded of it for other nodes.
 absl::Status StageReconciler::GiveBack(const std::string& volume_id) const {
   const auto located = pools_.Locate(volume_id);
   if (!located.ok()) return absl::OkStatus();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leftovers on the node's side: devices staged for nobody, stage records of what is staged no more,
-// growths of mounted filesystems that a kill interrupted.
+// Leftovers on the node's side: devices that are not staged, stage records of what is not staged
+// any more, growths of mounted filesystems that a kill interrupted.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace holdfast::node {
 
-// Thread-safe. Unmounts nothing: whatever is mounted is wanted by somebody.
+// Thread-safe. Unmounts nothing: what is mounted is in use.
 class StageReconciler final {
  public:
   StageReconciler(const pool::Pools& pools, const state::NodeState& state)

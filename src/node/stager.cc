@@ -209,7 +209,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   const absl::Status staged =
       StageVolume(pools_, pool, state_, volume, *record, staged_before, target, use);
   if (staged.ok() || staged_before) return staged;
-  // After an error nobody calls Unstage (kubelet forgets the volume), so nothing may stay.
+  // After an error no Unstage follows (the kubelet forgets the volume), so nothing may stay.
   const absl::Status detached = pool.UnmapDevice(located.id);
   if (!detached.ok()) {
     LogWarning("volume {} stays attached after a failed stage: {}", volume_id, MessageOf(detached));

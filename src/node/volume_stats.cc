@@ -18,7 +18,7 @@ absl::Status NotAtPath(const VolumeId& id, const std::string& path) {
   return NotFound("volume '{}' is not at '{}'", id.ToString(), path);
 }
 
-// What the filesystem at the path says of itself.
+// What the filesystem at the path reports.
 struct Answer {
   bool at_path = false;
   bool dead = false;  // it gave an error

@@ -19,7 +19,7 @@ struct BlockDevice {
 };
 
 // Reads the facts of the device node at `path` (BLKGETSIZE64, BLKROGET).
-// NOT_FOUND if there is no such node, INTERNAL if it is no block device or cannot be read.
+// NOT_FOUND if there is no such node, INTERNAL if it is not a block device or cannot be read.
 [[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path);
 
 // The same of a node that is open already; `path` is its name.
@@ -28,7 +28,7 @@ struct BlockDevice {
 // Opens the device's node with `flags` of open(2) and makes sure that the name still stands for it.
 // The kernel forgets what it has read of a device when its last opener closes it, so who looks at
 // it several times keeps it open. NOT_FOUND if there is no such node, FAILED_PRECONDITION if O_EXCL
-// was asked for and somebody else has claimed it, INTERNAL if the name stands for another device
+// was asked for and another program has claimed it, INTERNAL if the name stands for another device
 // now.
 [[nodiscard]] absl::StatusOr<UniqueFd> OpenBlockDevice(const BlockDevice& device, int flags);
 

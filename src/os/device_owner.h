@@ -36,7 +36,7 @@ struct DeviceProof {
   // names, too.
   std::string_view prefix;
   // Whose the device <prefix><index> is, from what the kernel shows of it alone. INTERNAL if it
-  // cannot be looked at: then it is nobody's to unmount.
+  // cannot be looked at: then it is not unmounted.
   absl::StatusOr<DeviceOwner> (*identify)(int index);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether anybody uses a block device.
+// Whether a block device is in use.
 #pragma once
 
 #include "core/status.h"

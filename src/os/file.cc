@@ -64,7 +64,7 @@ int WriteAll(int fd, std::string_view content) {
   return 0;
 }
 
-// Makes `name` anew, with the mode that it is to have.
+// Makes `name` again, with its final mode.
 UniqueFd MakeFile(int directory_fd, const std::string& name) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   int fd = ::openat(directory_fd, name.c_str(), kFlags, kFileMode);
@@ -146,7 +146,7 @@ absl::StatusOr<UniqueFd> OpenDirectoryAt(int directory_fd, const std::string& na
   UniqueFd directory = OpenOnSameMount(directory_fd, name, O_RDONLY | O_DIRECTORY);
   if (!directory.valid() && errno == EXDEV) return OtherFilesystem(directory_fd, name);
   if (!directory.valid()) return Opened(std::move(directory), "directory", name);
-  // A subvolume of btrfs is no mount point.
+  // A subvolume of btrfs is not a mount point.
   ASSIGN_OR_RETURN(const dev_t above, DeviceOf(directory_fd));
   ASSIGN_OR_RETURN(const dev_t here, DeviceOf(directory.get()));
   if (above != here) return OtherFilesystem(directory_fd, name);

@@ -21,11 +21,11 @@ namespace holdfast::os {
 // Opens the directory `name` below `directory_fd`, on the same filesystem; `name` itself is no
 // symbolic link. NOT_FOUND if there is none. FAILED_PRECONDITION, naming the path, if it is a mount
 // point or (btrfs) a subvolume: nothing could be renamed between it and the directory above, and
-// whatever is below it comes and goes with that other filesystem.
+// what is below it depends on that other filesystem.
 [[nodiscard]] absl::StatusOr<UniqueFd> OpenDirectoryAt(int directory_fd, const std::string& name);
 
-// Opens the file `name` below `directory_fd`, which is no symbolic link, with open(2)'s `flags` (no
-// O_CREAT). NOT_FOUND and FAILED_PRECONDITION as OpenDirectoryAt.
+// Opens the file `name` below `directory_fd`, which must not be a symbolic link, with open(2)'s
+// `flags` (no O_CREAT). NOT_FOUND and FAILED_PRECONDITION as OpenDirectoryAt.
 [[nodiscard]] absl::StatusOr<UniqueFd> OpenFileAt(int directory_fd, const std::string& name,
                                                   int flags);
 
@@ -33,13 +33,13 @@ namespace holdfast::os {
 // OpenDirectoryAt.
 [[nodiscard]] absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode);
 
-// True if there is something of that name, whatever it is. False also when that cannot be told.
+// True if there is something of that name, whatever it is. False also when that is unknown.
 [[nodiscard]] bool ExistsAt(int directory_fd, const std::string& name);
 
 // Names in the directory, without "." and "..", sorted.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ListDirectory(int directory_fd);
 
-// The whole content of a regular file; `name` is no symbolic link.
+// The whole content of a regular file; `name` must not be a symbolic link.
 // NOT_FOUND if there is none; INTERNAL if it is longer than `max_size` bytes.
 [[nodiscard]] absl::StatusOr<std::string> ReadFileAt(int directory_fd, const std::string& name,
                                                      std::size_t max_size = 1 << 20);

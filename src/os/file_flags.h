@@ -12,7 +12,7 @@ namespace holdfast::os {
 [[nodiscard]] absl::Status DisableCopyOnWrite(int file_fd);
 
 // True if an overwrite of the file goes to another place than what it replaces: on btrfs, unless
-// the file is NOCOW. False elsewhere. INTERNAL when it cannot be told.
+// the file is NOCOW. False elsewhere. INTERNAL when it is unknown.
 [[nodiscard]] absl::StatusOr<bool> IsCopiedOnWrite(int file_fd);
 
 // Whoever writes to the file, each write is on the disk before it returns (chattr +S). Does nothing

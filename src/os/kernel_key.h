@@ -14,7 +14,7 @@ namespace holdfast::os {
 // belongs to the thread that made it.
 class [[nodiscard]] CephKernelKey final {
  public:
-  // `name` is what the kernel is told to look for; `base64` is the key as Ceph prints it.
+  // `name` is the name by which the kernel looks it up; `base64` is the key as Ceph prints it.
   // FAILED_PRECONDITION if the text is no Ceph key, or this kernel knows no Ceph keys (module
   // libceph); INTERNAL if it refuses the key.
   [[nodiscard]] static absl::StatusOr<CephKernelKey> Add(const std::string& name,

@@ -46,7 +46,7 @@ absl::StatusOr<LoopDevice> Describe(int node_fd, int index, const loop_info64& i
 // many loop devices there are. False also where leases are not supported.
 bool IsOnlyOpener(int image_fd) {
   // Opening the file while it is leased signals the holder; the default, SIGIO, would end the
-  // process, while SIGURG is ignored unless somebody handles it.
+  // process, while SIGURG is ignored unless a handler is set.
   if (::fcntl(image_fd, F_SETSIG, SIGURG) != 0) return false;
   return ::fcntl(image_fd, F_SETLEASE, F_WRLCK) == 0 && ::fcntl(image_fd, F_SETLEASE, F_UNLCK) == 0;
 }
@@ -160,7 +160,7 @@ bool IsSpoiled(int index, const Wanted& wanted) {
 absl::StatusOr<std::optional<LoopDevice>> TryAttach(int index, const Wanted& wanted) {
   const LoopOptions& options = wanted.options;
   const UniqueFd node = OpenLoop(index, options.read_only ? O_RDONLY : O_RDWR);
-  if (!node.valid()) return std::nullopt;  // being removed, or write-protected by somebody
+  if (!node.valid()) return std::nullopt;  // being removed, or write-protected
   const loop_config config = ConfigOf(wanted.backing_fd, options);
   if (::ioctl(node.get(), LOOP_CONFIGURE, &config) != 0) {
     if (errno == EBUSY || errno == EINTR) return std::nullopt;
@@ -201,8 +201,8 @@ Attempt TryOfferedNumbers(int control_fd, unsigned long command, const Wanted& w
   return std::nullopt;
 }
 
-// Every unbound number: the kernel goes on offering the lowest one even when it cannot be used,
-// because somebody holds it without binding it or because it is spoiled.
+// Every unbound number: the kernel keeps offering the lowest one even when it cannot be used,
+// because a program holds it without binding it or because it is spoiled.
 Attempt TryUnboundNumbers(const Wanted& wanted) {
   for (const int index : LoopNumbers()) {
     if (IsBound(index) || IsSpoiled(index, wanted)) continue;
@@ -250,7 +250,7 @@ Binding AwaitUnbound(int index, const loop_info64& before) {
   }
 }
 
-// Takes back the autoclear that LOOP_CLR_FD leaves behind while somebody has the device open.
+// Clears the autoclear flag that LOOP_CLR_FD leaves behind while a program has the device open.
 void ClearAutoclear(int index, const loop_info64& before) {
   const UniqueFd node = OpenLoop(index, O_RDONLY);
   loop_info64 info{};
@@ -285,7 +285,8 @@ absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options) 
   if (!control.valid()) {
     return OsError(errno, fmt::format("cannot open '{}' (is the loop driver loaded?)", kControl));
   }
-  // The device gets an open file description of its own, so that FindLoop can tell it from ours.
+  // The device gets an open file description of its own, so that FindLoop can distinguish it from
+  // ours.
   const std::string image = fmt::format("/proc/self/fd/{}", image_fd);
   const UniqueFd backing(
       ::open(image.c_str(), (options.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC));
@@ -324,7 +325,7 @@ absl::Status DetachLoop(const LoopDevice& loop) {
       return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
     }
   } else if (LabelOf(info) != loop.label) {
-    return absl::OkStatus();  // ours has gone, and somebody else has the number
+    return absl::OkStatus();  // ours is gone, and another program has the number
   }
   const bool set_read_only = IsSetReadOnly(node.get(), info);
   if (::ioctl(node.get(), LOOP_CLR_FD) != 0 && errno != ENXIO) {

@@ -27,7 +27,7 @@ struct LoopOptions {
   bool discard = true;
   // Kept by the kernel with the device from the moment it is bound, at most kMaxLoopLabel bytes.
   // Programs that name a file there (losetup) give its path, so a label that begins otherwise
-  // tells whose device it is.
+  // says whose device it is.
   std::string label{};
 };
 
@@ -43,7 +43,7 @@ struct LoopDevice {
 
 struct LoopsOfImage {
   std::optional<LoopDevice> own{};    // the one of the label that was asked for
-  std::optional<LoopDevice> other{};  // one that somebody else attached, if it was met
+  std::optional<LoopDevice> other{};  // one that another program attached, if it was found
 };
 
 // The loop devices whose backing file is the open file `image_fd`: the one of this label that shows
@@ -57,10 +57,10 @@ struct LoopsOfImage {
 
 // Attaches `image_fd` (open for writing unless read_only) to a free loop device and makes its node
 // if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A
-// number whose discard setting somebody left switched off is passed over if discard is wanted, and
+// number whose discard was left switched off is passed over if discard is wanted, and
 // used by preference if not, because switching it off takes the kernel some 15 ms. A number whose
-// node is mounted somewhere is passed over: it was published to a pod, and somebody detached it
-// since. INTERNAL when no device could be configured within a bounded number of tries.
+// node is mounted somewhere is passed over: it was published to a pod, and another program detached
+// it since. INTERNAL when no device could be configured within a bounded number of tries.
 [[nodiscard]] absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options);
 
 // Makes an attached device refuse discard, as LoopOptions::discard = false does; OK if it does. A
@@ -71,15 +71,15 @@ struct LoopsOfImage {
 [[nodiscard]] absl::StatusOr<Bytes> RefreshLoop(const LoopDevice& loop);
 
 // Detaches and waits until the device is really unbound; OK if it was not bound, or has another
-// label by now: then the number is somebody else's. Takes back SetReadOnly, which would stick to
-// the number. Discard switched off sticks too: such a number stays idle for the next attachment of
-// its kind until RetireIdleLoops. FAILED_PRECONDITION when somebody still has the device open (it
-// is then left attached).
+// label by now: then the number belongs to another program. Takes back SetReadOnly, which would
+// stick to the number. Discard switched off sticks too: such a number stays idle for the next
+// attachment of its kind until RetireIdleLoops. FAILED_PRECONDITION when a program still has the
+// device open (it is then left attached).
 [[nodiscard]] absl::Status DetachLoop(const LoopDevice& loop);
 
-// Removes the unbound numbers whose discard is switched off, whoever left them, so that no other
-// user of loop devices gets one. Best effort; some 45 ms of waiting each, so not for a request: to
-// be called at start, after a while without detachments, and at shutdown.
+// Removes the unbound numbers whose discard is switched off, whichever program left them, so that
+// no other user of loop devices gets one. Best effort; some 45 ms of waiting each, so not for a
+// request: to be called at start, after a while without detachments, and at shutdown.
 void RetireIdleLoops();
 
 }  // namespace holdfast::os

@@ -24,7 +24,7 @@ struct LoopLabel {
 [[nodiscard]] absl::StatusOr<std::vector<LoopDevice>> FindLoopsByLabel(const std::string& label);
 
 struct LoopIdentity {
-  // LoopOptions::label, or what another program put there. Nothing where the kernel does not tell
+  // LoopOptions::label, or what another program put there. Nothing where the kernel does not show
   // it, because what carries the file is dead; then `path` is all there is.
   std::optional<std::string> label;
   std::string path;  // without a label: of the file, as sysfs remembers it, deleted or not

@@ -31,7 +31,7 @@ namespace holdfast::os {
 
 // The errno of LOOP_GET_STATUS64 for a bound device whose file cannot be looked at, because the
 // disk under it has failed or its filesystem was shut down: the kernel asks the file first and then
-// tells nothing, not even the label.
+// shows nothing, not even the label.
 [[nodiscard]] bool IsOutOfReach(int error_number);
 
 // True while a file is bound to it.
@@ -40,7 +40,7 @@ namespace holdfast::os {
 // True if the device takes discard requests, which punch holes into its image.
 [[nodiscard]] bool AcceptsDiscard(int index);
 
-// True if somebody has switched discard off on a number that could do it. Known only once the
+// True if discard was switched off on a number that supports it. Known only once the
 // number has been bound. Discard can then only be had back by removing the number
 // (LOOP_CTL_REMOVE): the kernel refuses to raise the limit again.
 [[nodiscard]] bool DiscardIsSwitchedOff(int index);
@@ -55,7 +55,7 @@ namespace holdfast::os {
 // Undoes BLKROSET on an open node. False if the kernel refuses.
 [[nodiscard]] bool SetWritable(int node_fd);
 
-// Undoes BLKROSET on an unbound number; does nothing if somebody has bound it again.
+// Undoes BLKROSET on an unbound number; does nothing if it was bound again.
 void ResetReadOnly(int index);
 
 }  // namespace holdfast::os

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
-// "max", which stands for no limit, is no number.
+// "max" stands for no limit and is not a number.
 std::uint64_t ReadLimit(const std::string& path) {
   std::ifstream file(path);
   std::string text;

@@ -27,7 +27,7 @@ namespace holdfast::os {
 
 // Asks the kernel whether `filesystem` knows the flags that concern it, without any device (fsopen
 // and fsconfig, kernel 5.2). INVALID_ARGUMENT with the kernel's words for the first one refused.
-// OK also where the kernel cannot tell: filesystems that have not been moved to this interface
+// OK also where the kernel cannot say: filesystems that have not been moved to this interface
 // (btrfs before 6.8) take everything here, and some flags are refused only together with a device.
 [[nodiscard]] absl::Status AskFilesystemAboutFlags(const std::string& filesystem,
                                                    const std::vector<std::string>& flags);

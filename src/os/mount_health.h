@@ -12,7 +12,7 @@ namespace holdfast::os {
 // filesystem that turned read-only after an error although it was mounted read-write (ext, btrfs);
 // one that says that it was shut down (ext, since Linux 6.15); one whose root cannot be inspected
 // any more (xfs that was shut down). An ext filesystem that was shut down on an older kernel is not
-// seen: only writing to it would tell.
+// seen: only a write would show it.
 [[nodiscard]] std::string ProblemOf(const MountEntry& mount);
 
 // The same for a filesystem that gave an error instead of an answer.

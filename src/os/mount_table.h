@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mounted, as /proc/self/mountinfo tells it (read by libmount).
+// What is mounted according to /proc/self/mountinfo (read by libmount).
 #pragma once
 
 #include <sys/types.h>
@@ -41,7 +41,7 @@ class MountTable final {
   [[nodiscard]] static absl::StatusOr<MountTable> Parse(const std::string& mountinfo);
 
   // The mount that is seen at exactly `target`: the topmost of a stack, and none that another mount
-  // further up the path hides. nullptr if `target` is no mount point.
+  // further up the path hides. nullptr if `target` is not a mount point.
   [[nodiscard]] const MountEntry* At(const std::string& target) const;
 
   // The mount of this id; nullptr if there is none.
@@ -70,11 +70,11 @@ class MountTable final {
 [[nodiscard]] absl::StatusOr<std::string> ReadMountInfo();
 
 // The block device behind the filesystem that `path` is on (as MountEntry::device), without reading
-// the whole mount table where stat(2) already tells. NOT_FOUND if `path` does not exist. Follows
+// the whole mount table where stat(2) is enough. NOT_FOUND if `path` does not exist. Follows
 // symbolic links.
 [[nodiscard]] absl::StatusOr<dev_t> DeviceBehind(const std::string& path);
 
-// The same of what is open (O_PATH suffices), so that nobody can change what is asked about;
+// The same of what is open (O_PATH suffices), so that no program can change what is asked about;
 // `path` names it in errors.
 [[nodiscard]] absl::StatusOr<dev_t> DeviceBehind(int handle, const std::string& path);
 

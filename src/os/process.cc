@@ -100,9 +100,9 @@ bool CollectUntilExit(int pidfd, OutputTail& output, Clock::time_point end) {
 }
 
 // Kills what is left of the child's group and waits for the child. Without a bound: a child that
-// hangs in the kernel may still write to its device, so nobody may be told that it has ended.
+// hangs in the kernel may still write to its device, so the call must not report that it has ended.
 absl::StatusOr<siginfo_t> KillGroupAndReap(pid_t child) {
-  // Until the child is reaped its number, which is the group's, cannot belong to anybody else.
+  // Until the child is reaped its number, which is the group's, cannot belong to another process.
   ::kill(-child, SIGKILL);
   ::kill(child, SIGKILL);
   siginfo_t info{};

@@ -3,7 +3,7 @@
 //
 // The interface is sysfs (Documentation/ABI/testing/sysfs-bus-rbd in the kernel's sources): a line
 // written to add_single_major maps an image, a number written to remove_single_major unmaps it, and
-// every mapped device tells which image it is. Needs root, the module rbd, and Linux 5.3 for the
+// every mapped device shows which image it is. Needs root, the module rbd, and Linux 5.3 for the
 // features that Holdfast's images have. All functions are thread-safe; failures are INTERNAL unless
 // said.
 #pragma once
@@ -61,7 +61,7 @@ struct RbdMapping {
 // Makes the kernel look at the image's size again and returns it.
 [[nodiscard]] absl::StatusOr<Bytes> RefreshRbdDevice(const RbdDevice& device);
 
-// Unmaps; OK if it is not mapped any more. FAILED_PRECONDITION when somebody has the device open
+// Unmaps; OK if it is not mapped any more. FAILED_PRECONDITION when a program has the device open
 // for longer than a few seconds: it is left mapped.
 [[nodiscard]] absl::Status UnmapRbdDevice(const RbdDevice& device);
 

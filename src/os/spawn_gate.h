@@ -3,8 +3,8 @@
 //
 // A spawned child has a copy of every descriptor of this process until it has closed them,
 // O_CLOEXEC or not. If one of them is another thread's exclusive claim on a device (O_EXCL), that
-// claim outlives the thread's close for a moment, and the next to ask for the device is told that
-// it is in use. The same goes for a descriptor on a mount that is to be taken away.
+// claim outlives the thread's close for a moment, and the next program that asks for the device
+// learns that it is in use. The same holds for a descriptor on a mount that is to be removed.
 #pragma once
 
 #include <mutex>

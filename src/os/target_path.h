@@ -44,7 +44,7 @@ class TargetPath final {
   [[nodiscard]] absl::Status MakeFile() const;
 
   // True if surely nothing is mounted there: one statx(2), where reading the mount table costs more
-  // with every mount of the host. False also when the kernel cannot tell (before 5.8, or a
+  // with every mount of the host. False also when the kernel cannot say (before 5.8, or a
   // filesystem that answers nothing any more).
   [[nodiscard]] bool HasNoMount() const;
 
