@@ -22,9 +22,9 @@ constexpr int kDeletions = 2;
 
 SupersededVolumes::~SupersededVolumes() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -33,7 +33,7 @@ void SupersededVolumes::Add(const link::VolumeNames::Superseded& volume) {
   LogWarning("volume '{}' is given up on node '{}', which was to make it and has not answered",
              volume.name, volume.node);
   hub_.names().Supersede(volume);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!thread_.joinable() && !ending_) thread_ = std::thread([this] { Run(); });
 }
 
@@ -59,11 +59,12 @@ absl::Status SupersededVolumes::Delete(const link::VolumeNames::Superseded& volu
 }
 
 void SupersededVolumes::Run() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kInterval, [this] { return ending_; })) {
-    lock.unlock();
+  MutexLock lock(mutex_);
+  while (!changed_.WaitFor(lock, kInterval,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_; })) {
+    lock.Unlock();
     DeleteWhatCanBe();
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -3,13 +3,12 @@
 // soon as their nodes can be asked.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "controller/node_calls.h"
 #include "core/key_lock.h"
+#include "core/mutex.h"
 
 namespace holdfast::controller {
 
@@ -39,10 +38,10 @@ class SupersededVolumes final {
   NodeCalls nodes_;
   // How often each was found deleted; of the thread alone.
   std::map<link::VolumeNames::Superseded, int> deletions_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_, like the thread's start
-  std::thread thread_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::controller

@@ -14,15 +14,15 @@ KeyLock::Guard::~Guard() {
 }
 
 void KeyLock::Release(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_.erase(key);
-  released_.notify_all();
+  released_.NotifyAll();
 }
 
 absl::StatusOr<KeyLock::Guard> KeyLock::TryLock(const std::string& key,
                                                 const std::string& operation) {
-  std::unique_lock lock(mutex_);
-  released_.wait_for(lock, kPatience, [&] {
+  MutexLock lock(mutex_);
+  released_.WaitFor(lock, kPatience, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto holder = held_.find(key);
     return holder == held_.end() || !holder->second.background;
   });
@@ -36,7 +36,7 @@ absl::StatusOr<KeyLock::Guard> KeyLock::TryLock(const std::string& key,
 
 std::optional<KeyLock::Guard> KeyLock::TryLockInBackground(const std::string& key,
                                                            const std::string& operation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!held_.try_emplace(key, Holder{operation, /*background=*/true}).second) return std::nullopt;
   return Guard(this, key);
 }

@@ -4,12 +4,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "core/mutex.h"
 #include "core/status.h"
 
 namespace holdfast {
@@ -51,9 +50,9 @@ class KeyLock final {
   };
   void Release(const std::string& key);
 
-  std::mutex mutex_;
-  std::condition_variable released_;
-  std::map<std::string, Holder> held_;  // by key; guarded by mutex_
+  Mutex mutex_;
+  CondVar released_;
+  std::map<std::string, Holder> held_ ABSL_GUARDED_BY(mutex_);  // by key
 };
 
 }  // namespace holdfast

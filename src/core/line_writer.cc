@@ -38,7 +38,7 @@ void WriteWaiting(int fd, std::string_view text) {
 }  // namespace
 
 void LineWriter::Write(std::string line) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!draining_) WriteKept();
   std::size_t written = 0;
   if (!draining_ && kept_.empty()) written = WriteWithoutWaiting(line);
@@ -111,24 +111,26 @@ void LineWriter::StartDraining() {
 }
 
 void LineWriter::Drain() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!kept_.empty() || dropped_ > 0) {
     if (kept_.empty()) Append(report_(std::exchange(dropped_, 0)));
     const std::string text = std::move(kept_.front());
     kept_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     WriteWaiting(fd_, text);
-    lock.lock();
+    lock.Lock();
     kept_bytes_ -= text.size();
   }
   draining_ = false;
-  drained_.notify_all();
+  drained_.NotifyAll();
 }
 
 bool LineWriter::Flush(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   StartDraining();
-  return drained_.wait_for(lock, limit, [this] { return kept_.empty() && !draining_; });
+  return drained_.WaitFor(lock, limit, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return kept_.empty() && !draining_;
+  });
 }
 
 }  // namespace holdfast

@@ -3,14 +3,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace holdfast {
 
@@ -38,12 +38,12 @@ class LineWriter final {
   bool Flush(std::chrono::milliseconds limit);
 
  private:
-  // All of them require mutex_.
-  [[nodiscard]] std::size_t WriteWithoutWaiting(const std::string& text) const;
-  void WriteKept();
-  void Keep(std::string line);
-  void Append(std::string text);
-  void StartDraining();
+  [[nodiscard]] std::size_t WriteWithoutWaiting(const std::string& text) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Keep(std::string line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Append(std::string text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartDraining() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void Drain();
 
@@ -51,12 +51,12 @@ class LineWriter final {
   const std::size_t most_kept_;
   const Report report_;
 
-  std::mutex mutex_;
-  std::condition_variable drained_;
-  std::deque<std::string> kept_;  // guarded by mutex_, like all below
-  std::size_t kept_bytes_ = 0;
-  std::uint64_t dropped_ = 0;
-  bool draining_ = false;  // by its thread, which alone writes then
+  Mutex mutex_;
+  CondVar drained_;
+  std::deque<std::string> kept_ ABSL_GUARDED_BY(mutex_);
+  std::size_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;  // by its thread, which alone writes then
 };
 
 }  // namespace holdfast

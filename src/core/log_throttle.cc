@@ -8,7 +8,7 @@
 namespace holdfast {
 
 std::optional<std::uint64_t> LogThrottle::Take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
   if (now - minute_ >= std::chrono::minutes(1)) {
     minute_ = now;

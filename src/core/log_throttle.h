@@ -4,9 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
+
+#include "core/mutex.h"
 
 namespace holdfast {
 
@@ -22,10 +23,10 @@ class LogThrottle final {
   [[nodiscard]] static std::string Note(std::uint64_t skipped);
 
  private:
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point minute_{};  // guarded by mutex_, like all below
-  int lines_ = 0;
-  std::uint64_t skipped_ = 0;
+  Mutex mutex_;
+  std::chrono::steady_clock::time_point minute_ ABSL_GUARDED_BY(mutex_){};
+  int lines_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t skipped_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace holdfast

@@ -23,7 +23,7 @@ absl::Status LongWork::Run(const std::string& key, const std::string& what,
                            const std::function<void()>& work,
                            const std::function<void()>& after_all) {
   auto piece = std::make_shared<Piece>(Piece{.what = what});
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   if (const auto other = state_->under_way.find(key); other != state_->under_way.end()) {
     return StillUnderWay(other->second->what, other->second->begun);
   }
@@ -34,11 +34,11 @@ absl::Status LongWork::Run(const std::string& key, const std::string& what,
                    }));
   worker.detach();
   state_->under_way[key] = piece;
-  const auto has_ended = [&] {
+  const auto has_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
     const auto found = state_->under_way.find(key);
     return found == state_->under_way.end() || found->second != piece;
   };
-  if (state_->ended.wait_for(lock, WithinCallDeadline(patience_), has_ended)) {
+  if (state_->ended.WaitFor(lock, WithinCallDeadline(patience_), has_ended)) {
     return absl::OkStatus();
   }
   piece->given_up = true;
@@ -47,38 +47,40 @@ absl::Status LongWork::Run(const std::string& key, const std::string& what,
 
 void LongWork::End(State& state, const std::string& key, const std::shared_ptr<Piece>& piece,
                    const std::function<void()>& after_all) {
-  std::unique_lock lock(state.mutex);
+  MutexLock lock(state.mutex);
   if (piece->given_up && after_all) {
-    lock.unlock();
+    lock.Unlock();
     after_all();
-    lock.lock();
+    lock.Lock();
   }
   const auto found = state.under_way.find(key);
   if (found != state.under_way.end() && found->second == piece) state.under_way.erase(found);
-  state.ended.notify_all();
+  state.ended.NotifyAll();
 }
 
 absl::Status LongWork::Await(const std::string& key) {
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   const auto found = state_->under_way.find(key);
   if (found == state_->under_way.end()) return absl::OkStatus();
   const std::shared_ptr<Piece> piece = found->second;
-  const auto has_ended = [&] { return !state_->under_way.contains(key); };
-  if (state_->ended.wait_for(lock, WithinCallDeadline(patience_), has_ended)) {
+  const auto has_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
+    return !state_->under_way.contains(key);
+  };
+  if (state_->ended.WaitFor(lock, WithinCallDeadline(patience_), has_ended)) {
     return absl::OkStatus();
   }
   return StillUnderWay(piece->what, piece->begun);
 }
 
 bool LongWork::IsUnderWay(const std::string& key) const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->under_way.contains(key);
 }
 
 void LongWork::Forget(const std::string& key) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->under_way.erase(key);
-  state_->ended.notify_all();
+  state_->ended.NotifyAll();
 }
 
 }  // namespace holdfast

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/mutex.h"
 #include "core/status.h"
 
 namespace holdfast {
@@ -45,9 +44,9 @@ class LongWork final {
     bool given_up = false;
   };
   struct State {
-    std::mutex mutex;
-    std::condition_variable ended;
-    std::map<std::string, std::shared_ptr<Piece>> under_way;  // by key; guarded by mutex
+    Mutex mutex;
+    CondVar ended;
+    std::map<std::string, std::shared_ptr<Piece>> under_way ABSL_GUARDED_BY(mutex);  // by key
   };
   static void End(State& state, const std::string& key, const std::shared_ptr<Piece>& piece,
                   const std::function<void()>& after_all);

@@ -8,7 +8,7 @@ namespace holdfast {
 
 Semaphore::Permit Semaphore::Acquire(std::chrono::milliseconds longest) {
   const auto end = Clock::now() + longest;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
     const auto now = Clock::now();
     const auto hanging = taken_.lower_bound(now - patience_);
@@ -17,16 +17,16 @@ Semaphore::Permit Semaphore::Acquire(std::chrono::milliseconds longest) {
       return Permit(this, Release{now});
     }
     if (now >= end) return nullptr;
-    freed_.wait_until(lock, std::min(end, *hanging + patience_));
+    freed_.WaitUntil(lock, std::min(end, *hanging + patience_));
   }
 }
 
 void Semaphore::Give(Clock::time_point taken) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     taken_.erase(taken_.find(taken));
   }
-  freed_.notify_one();
+  freed_.NotifyOne();
 }
 
 }  // namespace holdfast

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <set>
+
+#include "core/mutex.h"
 
 namespace holdfast {
 
@@ -39,9 +39,9 @@ class Semaphore final {
 
   const std::size_t count_;
   const Clock::duration patience_;
-  std::mutex mutex_;
-  std::condition_variable freed_;
-  std::multiset<Clock::time_point> taken_;  // when each permit was; guarded by mutex_
+  Mutex mutex_;
+  CondVar freed_;
+  std::multiset<Clock::time_point> taken_ ABSL_GUARDED_BY(mutex_);  // when each permit was
 };
 
 }  // namespace holdfast

@@ -6,8 +6,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include <mutex>
-
+#include "core/mutex.h"
 #include "link/limits.h"
 
 namespace holdfast::link {
@@ -63,11 +62,14 @@ absl::Status CheckFieldCount(CodedInputStream& in, const Descriptor& type, std::
   return CountFields(in, type, left, kMaxDepth);
 }
 
+Mutex large_message;
+
 // A large message may be ten times as large when it is parsed: one at a time.
-std::unique_lock<std::mutex> LockIfLarge(std::size_t bytes) {
-  static std::mutex large;
-  return bytes > kMaxUnprovedMessageBytes ? std::unique_lock(large)
-                                          : std::unique_lock<std::mutex>();
+template <typename Parse>
+bool ParseInTurn(std::size_t bytes, const Parse& parse) {
+  if (bytes <= kMaxUnprovedMessageBytes) return parse();
+  const MutexLock lock(large_message);
+  return parse();
 }
 
 }  // namespace
@@ -81,11 +83,11 @@ absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes, std::size_t max_
     CodedInputStream in(&reader);
     RETURN_IF_ERROR(CheckFieldCount(in, *v1::FromNode::descriptor(), bytes.Length()));
   }
-  const auto lock = LockIfLarge(bytes.Length());
   v1::FromNode message;
-  if (!grpc::GenericDeserialize<grpc::ProtoBufferReader, v1::FromNode>(&bytes, &message).ok()) {
-    return NoMessage();
-  }
+  const bool parsed = ParseInTurn(bytes.Length(), [&] {
+    return grpc::GenericDeserialize<grpc::ProtoBufferReader, v1::FromNode>(&bytes, &message).ok();
+  });
+  if (!parsed) return NoMessage();
   return message;
 }
 
@@ -93,8 +95,8 @@ absl::Status ParseWithin(const std::string& bytes, google::protobuf::Message& me
   CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                       static_cast<int>(bytes.size()));
   RETURN_IF_ERROR(CheckFieldCount(in, *message.GetDescriptor(), bytes.size()));
-  const auto lock = LockIfLarge(bytes.size());
-  return message.ParseFromString(bytes) ? absl::OkStatus() : NoMessage();
+  const bool parsed = ParseInTurn(bytes.size(), [&] { return message.ParseFromString(bytes); });
+  return parsed ? absl::OkStatus() : NoMessage();
 }
 
 grpc::ByteBuffer MakeFrame(const v1::ToNode& message) {

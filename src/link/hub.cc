@@ -64,7 +64,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::C
       Session::Start(hub_, NamesOf(*context->auth_context()), context->peer());
   bool stopped = false;
   {
-    const std::lock_guard lock(hub_.mutex_);
+    const MutexLock lock(hub_.mutex_);
     hub_.sessions_.emplace(session.get(), session);
     stopped = hub_.stopped_;
   }
@@ -81,17 +81,17 @@ Hub::Hub(std::string driver_name, NodeIdentity& identity, std::chrono::milliseco
 Hub::~Hub() { Stop(); }
 
 bool Hub::WaitUntilSettled(Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   // Nodes that come move its end.
   while (!stopped_ && TimeLeft(deadline) > Duration::zero() &&
          TimeLeft(settled_at_) > Duration::zero()) {
-    changed_.wait_for(lock, std::min<Duration>(TimeLeft(deadline), TimeLeft(settled_at_)));
+    changed_.WaitUntil(lock, std::min(deadline, settled_at_));
   }
   return TimeLeft(settled_at_) <= Duration::zero();
 }
 
 bool Hub::IsSettled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return TimeLeft(settled_at_) <= Duration::zero();
 }
 
@@ -102,15 +102,17 @@ void Hub::PostponeSettled() {
 }
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto limit =
       std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReconnectGrace});
-  changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
+  changed_.WaitFor(lock, limit, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopped_ || nodes_.size() > nodes;
+  });
   return nodes_.size() > nodes;
 }
 
 std::vector<std::string> Hub::Missing() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> missing;
   for (const auto& [name, since] : lost_) {
     if (std::chrono::steady_clock::now() - since < kLostNodeRetention) missing.push_back(name);
@@ -134,22 +136,24 @@ bool Hub::WaitFor(const std::string& node, Deadline deadline) {
 }
 
 std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto limit = std::min<Duration>(TimeLeft(deadline), kReconnectGrace);
-  changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.contains(node); });
+  changed_.WaitFor(lock, limit, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopped_ || nodes_.contains(node);
+  });
   const auto found = nodes_.find(node);
   return found == nodes_.end() ? nullptr : found->second.session;
 }
 
 std::vector<NodeView> Hub::Nodes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<NodeView> views;
   for (const auto& [name, node] : nodes_) views.push_back({name, node.pools});
   return views;
 }
 
 std::vector<NodeView> Hub::Nodes(const std::vector<std::string>& names) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<NodeView> views;
   for (const std::string& name : names) {
     const auto node = nodes_.find(name);
@@ -159,17 +163,17 @@ std::vector<NodeView> Hub::Nodes(const std::vector<std::string>& names) const {
 }
 
 std::size_t Hub::CountNodes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return nodes_.size();
 }
 
 std::map<absl::StatusCode, std::uint64_t> Hub::Refusals() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return refusals_;
 }
 
 void Hub::CountRefusal(absl::StatusCode code) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++refusals_[code];
 }
 
@@ -177,7 +181,7 @@ void Hub::EndOverdue() {
   const auto now = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<Session>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ForgetGone();
     for (const auto& [raw, weak] : sessions_) {
       if (auto session = weak.lock()) all.push_back(std::move(session));
@@ -204,12 +208,12 @@ void Hub::EndOverdue() {
 void Hub::Stop() {
   std::vector<std::shared_ptr<Session>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     for (const auto& [raw, weak] : sessions_) {
       if (auto session = weak.lock()) all.push_back(std::move(session));
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   for (const auto& session : all) session->End(Unavailable("the controller is stopping"));
 }
@@ -234,7 +238,7 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   session.set_node(message.node());
   std::shared_ptr<Session> other;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!sessions_.contains(&session)) return Unavailable("the stream is over");
     RETURN_IF_ERROR(RequireSamePools(message.node(), pools));
     other = KeepArrival(session, std::move(arrival));
@@ -258,7 +262,7 @@ std::shared_ptr<Session> Hub::KeepArrival(Session& session, Arrival arrival) {
 }
 
 absl::Status Hub::OnVolumes(Session& session, const v1::Volumes& part) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto registered = registered_.find(&session);
   if (registered == registered_.end()) return absl::OkStatus();  // it has ended
   return registered->second.volumes.Add(part);
@@ -300,7 +304,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
   std::vector<VolumeId> doubles;
   bool renews = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto registered = registered_.find(session.get());
     if (registered == registered_.end()) return;  // it has ended
     renews = registered->second.renews;
@@ -315,7 +319,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
                              session->started_at());
     registered_.erase(registered);
     PostponeSettled();
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (watch_ != nullptr) watch_->Proved(session->peer());
   if (!doubles.empty()) {
@@ -339,7 +343,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
 absl::Status Hub::OnPools(Session& session, const v1::Pools& pools) {
   v1::Pools told = pools;
   RETURN_IF_ERROR(CheckPools(told));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto node = nodes_.find(session.node());
   if (node == nodes_.end() || node->second.session.get() != &session) return absl::OkStatus();
   if (IdsOf(told) != IdsOf(*node->second.pools)) {
@@ -361,7 +365,7 @@ void Hub::OnEnd(Session& session, const absl::Status& why) {
   const std::string name = session.node();
   bool was_in_use = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!session.proved()) ++refusals_[why.code()];
     sessions_.erase(&session);
     registered_.erase(&session);

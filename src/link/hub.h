@@ -2,15 +2,14 @@
 // The controller's end of the link: which nodes are there, and commands to them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/log_throttle.h"
+#include "core/mutex.h"
 #include "link/node_identity.h"
 #include "link/peer_watch.h"
 #include "link/pool_checks.h"
@@ -116,10 +115,12 @@ class Hub final : public SessionOwner {
     bool renews = false;  // the node's older stream is up
   };
 
-  void PostponeSettled();  // with mutex_ held, like the next three
-  std::shared_ptr<Session> KeepArrival(Session& session, Arrival arrival);
-  absl::Status RequireSamePools(const std::string& node, const PoolIds& pools) const;
-  void ForgetGone();
+  void PostponeSettled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Session> KeepArrival(Session& session, Arrival arrival)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RequireSamePools(const std::string& node, const PoolIds& pools) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Session> AwaitSession(const std::string& node, Deadline deadline);
 
   const std::string driver_name_;
@@ -132,16 +133,17 @@ class Hub final : public SessionOwner {
   VolumeNames names_;
   LogThrottle refusal_lines_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::chrono::steady_clock::time_point settled_at_;           // guarded by mutex_
-  std::map<std::string, Node> nodes_;                          // proved ones; guarded by mutex_
-  std::map<const Session*, Arrival> registered_;               // not proved yet; guarded by mutex_
-  std::map<const Session*, std::weak_ptr<Session>> sessions_;  // all; guarded by mutex_
-  std::map<std::string, PoolIds> pool_ids_;  // of every node that was connected; guarded by mutex_
-  std::map<std::string, std::chrono::steady_clock::time_point> lost_;  // guarded by mutex_
-  std::map<absl::StatusCode, std::uint64_t> refusals_;                 // guarded by mutex_
-  bool stopped_ = false;                                               // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::chrono::steady_clock::time_point settled_at_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Node> nodes_ ABSL_GUARDED_BY(mutex_);             // proved ones
+  std::map<const Session*, Arrival> registered_ ABSL_GUARDED_BY(mutex_);  // not proved yet
+  std::map<const Session*, std::weak_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);  // all
+  // Of every node that was connected.
+  std::map<std::string, PoolIds> pool_ids_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::chrono::steady_clock::time_point> lost_ ABSL_GUARDED_BY(mutex_);
+  std::map<absl::StatusCode, std::uint64_t> refusals_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace holdfast::link

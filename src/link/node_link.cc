@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/start_thread.h"
 
 namespace holdfast::link {
@@ -82,13 +83,13 @@ struct NodeLink::Wire {
         stream(stub->Connect(&context)) {}
 
   bool Write(const v1::FromNode& message) {
-    const std::lock_guard lock(writing);
+    const MutexLock lock(writing);
     return !closed && stream->Write(message);
   }
 
   // After a Read that failed: then the status says why, at once.
   grpc::Status Close() {
-    const std::lock_guard lock(writing);
+    const MutexLock lock(writing);
     closed = true;
     return stream->Finish();
   }
@@ -97,8 +98,8 @@ struct NodeLink::Wire {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::Link::Stub> stub;
   std::unique_ptr<Stream> stream;
-  std::mutex writing;   // one writer at a time, and none after the end
-  bool closed = false;  // guarded by writing
+  Mutex writing;  // one writer at a time, and none after the end
+  bool closed ABSL_GUARDED_BY(writing) = false;
 
   State state = State::kDialling;
   grpc::Status end;  // once it is over
@@ -121,15 +122,15 @@ NodeLink::NodeLink(std::string controller, std::shared_ptr<grpc::ChannelCredenti
 
 NodeLink::~NodeLink() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
     if (current_ != nullptr) current_->context.TryCancel();
     for (const auto& wire : retired_) wire->context.TryCancel();
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   thread_.join();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return running_ == 0; });
+  MutexLock lock(mutex_);
+  changed_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_ == 0; });
 }
 
 void NodeLink::Run() {
@@ -153,17 +154,22 @@ void NodeLink::Run() {
     pause = std::min(2 * pause, kLongestPause);
     while (!IsEnding() && Clock::now() < until) Hold(until);
   }
-  for (const auto& wire : std::exchange(retired_, {})) wire->reader.join();
-  if (const auto last = std::exchange(current_, nullptr)) last->reader.join();
+  std::vector<std::shared_ptr<Wire>> last;
+  {
+    const MutexLock lock(mutex_);
+    last = std::exchange(retired_, {});
+    if (current_ != nullptr) last.push_back(std::exchange(current_, nullptr));
+  }
+  for (const auto& wire : last) wire->reader.join();
 }
 
 bool NodeLink::IsEnding() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ending_;
 }
 
 bool NodeLink::IsLinked() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return current_ != nullptr;
 }
 
@@ -178,21 +184,24 @@ std::shared_ptr<NodeLink::Wire> NodeLink::Dial(grpc::Status& refusal) {
     return nullptr;
   }
   wire->reader = *std::move(reader);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto decided = [&] { return wire->state != Wire::State::kDialling; };
-  if (!changed_.wait_for(lock, kDialTime, [&] { return ending_ || decided(); }) || ending_) {
+  if (!changed_.WaitFor(
+          lock, kDialTime,
+          [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_ || decided(); }) ||
+      ending_) {
     wire->context.TryCancel();
-    changed_.wait(lock, decided);
+    changed_.Wait(lock, decided);
   }
   if (wire->state == Wire::State::kUp) return wire;
   refusal = wire->end;
-  lock.unlock();
+  lock.Unlock();
   wire->reader.join();
   return nullptr;
 }
 
 void NodeLink::Replace(const std::shared_ptr<Wire>& wire) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ending_) wire->context.TryCancel();
   const auto old = std::exchange(current_, wire);
   if (old == nullptr) return LogInfo("linked to the controller at {}", controller_);
@@ -208,13 +217,13 @@ void NodeLink::Hold(Clock::time_point until) {
     EndRetired();
     std::shared_ptr<Wire> wire;
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       wire = current_;
-      const auto over = [&] {
+      const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return ending_ || (wire != nullptr && wire->state == Wire::State::kOver);
       };
       const auto next = std::min(until, Clock::now() + kMeasureInterval);
-      if (changed_.wait_until(lock, next, over)) {
+      if (changed_.WaitUntil(lock, next, over)) {
         if (ending_) return;
         current_ = nullptr;
       }
@@ -238,7 +247,7 @@ void NodeLink::Hold(Clock::time_point until) {
 void NodeLink::EndRetired() {
   std::vector<std::shared_ptr<Wire>> over;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(retired_, [&](const std::shared_ptr<Wire>& wire) {
       if (wire->state == Wire::State::kOver) {
         over.push_back(wire);
@@ -254,10 +263,10 @@ void NodeLink::EndRetired() {
 
 void NodeLink::Serve(const std::shared_ptr<Wire>& wire) {
   const grpc::Status end = ReadCommands(wire);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wire->state = Wire::State::kOver;
   wire->end = end;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 grpc::Status NodeLink::ReadCommands(const std::shared_ptr<Wire>& wire) {
@@ -270,9 +279,9 @@ grpc::Status NodeLink::ReadCommands(const std::shared_ptr<Wire>& wire) {
   v1::FromNode proof;
   proof.mutable_proof()->set_nonce(message.challenge().nonce());
   if (wire->Write(proof) && NameVolumes(*wire)) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wire->state = Wire::State::kUp;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   while (wire->stream->Read(&message)) {
     if (message.has_command()) StartCommand(wire, message.command());
@@ -296,7 +305,7 @@ bool NodeLink::NameVolumes(Wire& wire) {
 void NodeLink::StartCommand(const std::shared_ptr<Wire>& wire, const v1::Command& command) {
   std::string refusal = "the node is busy with other commands; try again";
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (running_ < kMaxCommands) {
       auto thread = StartThread([this, wire, command] { Answer(*wire, command); });
       if (thread.ok()) {
@@ -326,10 +335,10 @@ void NodeLink::Answer(Wire& wire, const v1::Command& command) {
     wire.Write(pools);
   }
   wire.Write(message);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --running_;
   --wire.running;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void NodeLink::PushPools(Wire& wire) {

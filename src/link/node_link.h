@@ -5,14 +5,13 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/status.h"
 #include "proto/link.grpc.pb.h"
 
@@ -78,12 +77,13 @@ class NodeLink final {
   const NodeWork work_;
   const std::chrono::milliseconds renewal_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;                         // guarded by mutex_, like all below
-  int running_ = 0;                             // commands, also those of a stream that is over
-  std::shared_ptr<Wire> current_;               // null while there is no link
-  std::vector<std::shared_ptr<Wire>> retired_;  // were the current one; not joined yet
+  Mutex mutex_;
+  CondVar changed_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // commands, also those of a stream that is over
+  std::shared_ptr<Wire> current_ ABSL_GUARDED_BY(mutex_);  // null while there is no link
+  // Were the current one; not joined yet.
+  std::vector<std::shared_ptr<Wire>> retired_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;
 };

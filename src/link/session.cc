@@ -24,17 +24,17 @@ std::shared_ptr<Session> Session::Start(SessionOwner& owner, std::vector<std::st
 }
 
 bool Session::proved() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return stage_ == Stage::kProved;
 }
 
 void Session::set_node(std::string node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   node_ = std::move(node);
 }
 
 std::string Session::node() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return node_;
 }
 
@@ -42,7 +42,7 @@ std::optional<absl::StatusOr<v1::Result>> Session::Call(const v1::Command& comma
                                                         Deadline deadline) {
   using Answer = absl::StatusOr<v1::Result>;
   Waiter waiter;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (ended_ || closing_) return std::nullopt;
   if (outgoing_.size() >= kMaxOutgoing) {
     return Answer(Unavailable("node '{}' does not read its commands; try again", node_));
@@ -56,10 +56,10 @@ std::optional<absl::StatusOr<v1::Result>> Session::Call(const v1::Command& comma
       std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
   waiting_.emplace(id, &waiter);
   Send(message);
-  waiter.done.wait_until(lock, deadline, [&] { return waiter.result || waiter.lost; });
+  waiter.done.WaitUntil(lock, deadline, [&] { return waiter.result || waiter.lost; });
   waiting_.erase(id);
   const std::string node = node_;
-  lock.unlock();
+  lock.Unlock();
   EndIfIdle();
   if (waiter.result) return Answer(*std::move(waiter.result));
   if (waiter.lost) return Answer(Unavailable("the link to node '{}' broke; try again", node));
@@ -69,12 +69,12 @@ std::optional<absl::StatusOr<v1::Result>> Session::Call(const v1::Command& comma
 
 void Session::End(const absl::Status& why) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_) return;
     ended_ = true;
     for (auto& [id, waiter] : waiting_) {
       waiter->lost = true;
-      waiter->done.notify_one();
+      waiter->done.NotifyOne();
     }
     Finish(grpc::Status(static_cast<grpc::StatusCode>(why.code()), MessageOf(why)));
   }
@@ -83,7 +83,7 @@ void Session::End(const absl::Status& why) {
 
 void Session::EndWhenIdle(const absl::Status& why, Deadline latest) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (end_when_idle_) return;
     end_when_idle_ = why;
     latest_end_ = latest;
@@ -94,7 +94,7 @@ void Session::EndWhenIdle(const absl::Status& why, Deadline latest) {
 void Session::EndIfIdle() {
   std::optional<absl::Status> why;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiting_.empty()) why = end_when_idle_;
     closing_ = closing_ || why.has_value();
   }
@@ -104,7 +104,7 @@ void Session::EndIfIdle() {
 void Session::EndIfOverdue(Deadline now) {
   std::optional<absl::Status> why;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (now >= latest_end_) why = end_when_idle_;
   }
   if (why) End(*why);
@@ -114,14 +114,14 @@ void Session::OnReadDone(bool ok) {
   if (!ok) return End(Unavailable("the node hung up"));
   const absl::Status received = Receive();
   if (!received.ok()) return End(received);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ended_) return;
   StartRead(&incoming_);
 }
 
 void Session::OnWriteDone(bool ok) {
   if (!ok) return End(Unavailable("the link broke"));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   writing_ = false;
   outgoing_.pop_front();
   WriteNext();
@@ -135,7 +135,7 @@ void Session::OnDone() {
 absl::Status Session::Receive() {
   Stage stage = Stage::kNew;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stage = stage_;
   }
   owner_.OnMessage(*this);
@@ -175,7 +175,7 @@ absl::Status Session::HandleRegister(const v1::Register& message) {
   nonce_ = RandomUuid();
   v1::ToNode challenge;
   challenge.mutable_challenge()->set_nonce(nonce_);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stage_ = Stage::kRegistered;
   Send(challenge);
   return absl::OkStatus();
@@ -184,7 +184,7 @@ absl::Status Session::HandleRegister(const v1::Register& message) {
 absl::Status Session::HandleProof(const v1::Proof& proof) {
   if (proof.nonce() != nonce_)
     return MakeStatus(absl::StatusCode::kUnauthenticated, "the challenge was not answered");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stage_ = Stage::kNaming;
   return absl::OkStatus();
 }
@@ -193,7 +193,7 @@ absl::Status Session::HandleVolumes(const v1::Volumes& part) {
   RETURN_IF_ERROR(owner_.OnVolumes(*this, part));
   if (!part.last()) return absl::OkStatus();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stage_ = Stage::kProved;
   }
   owner_.OnProved(self_);
@@ -201,11 +201,11 @@ absl::Status Session::HandleVolumes(const v1::Volumes& part) {
 }
 
 void Session::HandleResult(v1::Result result) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto waiter = waiting_.find(result.id());
   if (waiter == waiting_.end()) return;  // no caller waits any more
   waiter->second->result = std::move(result);
-  waiter->second->done.notify_one();
+  waiter->second->done.NotifyOne();
 }
 
 void Session::Send(const v1::ToNode& message) {

@@ -6,15 +6,14 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/status.h"
 #include "proto/link.grpc.pb.h"
 
@@ -80,7 +79,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
  private:
   enum class Stage { kNew, kRegistered, kNaming, kProved };
   struct Waiter {
-    std::condition_variable done;
+    CondVar done;
     std::optional<v1::Result> result;
     bool lost = false;
   };
@@ -93,8 +92,8 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   absl::Status HandleProof(const v1::Proof& proof);
   absl::Status HandleVolumes(const v1::Volumes& part);
   void HandleResult(v1::Result result);
-  void Send(const v1::ToNode& message);  // with mutex_ held
-  void WriteNext();                      // with mutex_ held
+  void Send(const v1::ToNode& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndIfIdle();
 
   SessionOwner& owner_;
@@ -105,17 +104,18 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   grpc::ByteBuffer incoming_;  // gRPC's while a read is under way
   std::shared_ptr<Session> self_;
 
-  mutable std::mutex mutex_;
-  std::string node_;  // guarded by mutex_, like all below
-  Stage stage_ = Stage::kNew;
-  bool ended_ = false;    // no more reads or writes may be started
-  bool closing_ = false;  // no more commands are taken
-  bool writing_ = false;
-  std::optional<absl::Status> end_when_idle_;
-  Deadline latest_end_ = Deadline::max();
-  std::deque<grpc::ByteBuffer> outgoing_;  // the front is gRPC's while a write is under way
-  std::uint64_t next_id_ = 1;
-  std::map<std::uint64_t, Waiter*> waiting_;
+  mutable Mutex mutex_;
+  std::string node_ ABSL_GUARDED_BY(mutex_);
+  Stage stage_ ABSL_GUARDED_BY(mutex_) = Stage::kNew;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;    // no more reads or writes may be started
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // no more commands are taken
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> end_when_idle_ ABSL_GUARDED_BY(mutex_);
+  Deadline latest_end_ ABSL_GUARDED_BY(mutex_) = Deadline::max();
+  // The front is gRPC's while a write is under way.
+  std::deque<grpc::ByteBuffer> outgoing_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<std::uint64_t, Waiter*> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::link

@@ -52,28 +52,28 @@ TokenKeys::TokenKeys(std::string source)
 
 TokenKeys::~TokenKeys() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   thread_.join();
 }
 
 absl::StatusOr<std::string> TokenKeys::Current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return keys_;
 }
 
 void TokenKeys::FetchSoon() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wanted_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void TokenKeys::Run() {
   while (true) {
     absl::StatusOr<std::string> fetched = Fetch(source_);
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const bool failed = !fetched.ok();
     if (failed) {
       const absl::Status why = Annotate(
@@ -85,8 +85,13 @@ void TokenKeys::Run() {
       keys_ = std::move(fetched);
     }
     wanted_ = false;
-    if (changed_.wait_for(lock, kRetry, [this] { return ending_; })) return;
-    if (!failed) changed_.wait_for(lock, kRefresh, [this] { return ending_ || wanted_; });
+    if (changed_.WaitFor(lock, kRetry,
+                         [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_; }))
+      return;
+    if (!failed)
+      changed_.WaitFor(lock, kRefresh, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return ending_ || wanted_;
+      });
     if (ending_) return;
   }
 }

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/status.h"
 
 namespace holdfast::link {
@@ -33,11 +32,11 @@ class TokenKeys final {
   void Run();
 
   const std::string source_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  absl::StatusOr<std::string> keys_;  // guarded by mutex_, like all below
-  bool wanted_ = false;
-  bool ending_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  absl::StatusOr<std::string> keys_ ABSL_GUARDED_BY(mutex_);
+  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -85,7 +85,7 @@ absl::Status NamedVolumes::Add(const v1::Volumes& part) {
 }
 
 std::vector<VolumeNames::Place> VolumeNames::Find(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Place> places;
   const auto doubt = doubts_.find(name);
   if (doubt != doubts_.end()) {
@@ -105,7 +105,7 @@ std::vector<VolumeNames::Place> VolumeNames::Find(const std::string& name) const
 
 std::vector<VolumeId> VolumeNames::Replace(const std::string& node, NamedVolumes volumes,
                                            Time since) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [entry, is_new] = nodes_.try_emplace(node);
   Node& known = entry->second;
   if (is_new) {
@@ -134,7 +134,7 @@ void VolumeNames::Unindex(const Node& node) {
 }
 
 void VolumeNames::Forget(const std::string& node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
   Unindex(known->second);
@@ -143,7 +143,7 @@ void VolumeNames::Forget(const std::string& node) {
 }
 
 std::vector<std::string> VolumeNames::Nodes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> nodes;
   for (const auto& [node, known] : nodes_) nodes.push_back(node);
   return nodes;
@@ -151,7 +151,7 @@ std::vector<std::string> VolumeNames::Nodes() const {
 
 std::vector<VolumeId> VolumeNames::List(const std::string& node, const VolumeId& after,
                                         std::size_t limit) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<VolumeId> ids;
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return ids;
@@ -171,7 +171,7 @@ bool VolumeNames::Has(std::uint64_t hash, std::uint32_t number) const {
 
 void VolumeNames::CreationStarts(const std::string& name, const std::string& node,
                                  const std::string& pool) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   const bool has_it = known != nodes_.end() && Has(HashOf(name), known->second.number);
   const auto doubt = doubts_.find(name);
@@ -183,19 +183,19 @@ void VolumeNames::CreationStarts(const std::string& name, const std::string& nod
 }
 
 void VolumeNames::CreationRefused(const std::string& name, const std::string& node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto doubt = doubts_.find(name);
   if (doubt != doubts_.end() && doubt->second.node == node) doubts_.erase(doubt);
 }
 
 int VolumeNames::CountUnanswered(const std::string& name, const std::string& node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto doubt = doubts_.find(name);
   return doubt != doubts_.end() && doubt->second.node == node ? ++doubt->second.unanswered : 0;
 }
 
 void VolumeNames::Created(const VolumeId& id, const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto doubt = doubts_.find(name);
   if (doubt != doubts_.end() && doubt->second.node == id.node) doubts_.erase(doubt);
   const auto known = nodes_.find(id.node);
@@ -208,7 +208,7 @@ void VolumeNames::Created(const VolumeId& id, const std::string& name) {
 }
 
 void VolumeNames::Deleted(const VolumeId& id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = nodes_.find(id.node);
   if (known == nodes_.end()) return;
   const auto key = known->second.named.KeyOf(id.pool, id.uuid);
@@ -229,7 +229,7 @@ void VolumeNames::Note(Node& node, const VolumeId& id, std::uint64_t hash, bool 
 }
 
 void VolumeNames::Supersede(const Superseded& volume) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto doubt = doubts_.find(volume.name);
   if (doubt != doubts_.end() && doubt->second.node == volume.node) doubts_.erase(doubt);
   if (superseded_.size() >= kMaxSuperseded) {
@@ -246,21 +246,21 @@ bool VolumeNames::IsSupersededAt(const std::string& name, const std::string& nod
 
 std::optional<VolumeNames::Superseded> VolumeNames::FindSuperseded(const std::string& name,
                                                                    const std::string& node) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = superseded_.find({node, name});
   if (found == superseded_.end()) return std::nullopt;
   return Superseded{.node = node, .name = name, .pool = found->second};
 }
 
 std::vector<VolumeNames::Superseded> VolumeNames::AllSuperseded() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Superseded> all;
   for (const auto& [where, pool] : superseded_) all.push_back({where.first, where.second, pool});
   return all;
 }
 
 void VolumeNames::SupersededIsGone(const Superseded& volume) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   superseded_.erase({volume.node, volume.name});
 }
 

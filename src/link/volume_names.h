@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/volume_id.h"
 #include "proto/link.pb.h"
 
@@ -130,17 +130,21 @@ class VolumeNames final {
     std::deque<Change> changes;  // the last ones, oldest first
   };
   static void Note(Node& node, const VolumeId& id, std::uint64_t hash, bool exists);
-  void Unindex(const Node& node);                                          // with mutex_ held
-  [[nodiscard]] bool Has(std::uint64_t hash, std::uint32_t number) const;  // with mutex_ held
-  [[nodiscard]] bool IsSupersededAt(const std::string& name, const std::string& node) const;
+  void Unindex(const Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool Has(std::uint64_t hash, std::uint32_t number) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool IsSupersededAt(const std::string& name, const std::string& node) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Node> nodes_;  // guarded by mutex_, like all below
-  std::map<std::uint32_t, std::string> node_of_number_;
-  std::uint32_t next_number_ = 1;
-  absl::btree_set<std::pair<std::uint64_t, std::uint32_t>> index_;  // hash of name, node's number
-  std::map<std::string, Doubt> doubts_;                             // by name
-  std::map<std::pair<std::string, std::string>, std::string> superseded_;  // node, name: pool
+  mutable Mutex mutex_;
+  std::map<std::string, Node> nodes_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, std::string> node_of_number_ ABSL_GUARDED_BY(mutex_);
+  std::uint32_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
+  // Hash of name, node's number.
+  absl::btree_set<std::pair<std::uint64_t, std::uint32_t>> index_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Doubt> doubts_ ABSL_GUARDED_BY(mutex_);  // by name
+  // Node, name: pool.
+  std::map<std::pair<std::string, std::string>, std::string> superseded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::link

@@ -12,11 +12,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/mutex.h"
 #include "os/bound_nodes.h"
 #include "os/loop_number.h"
 #include "os/spawn_gate.h"
@@ -95,11 +95,11 @@ absl::StatusOr<LoopsOfImage> ScanLoops(const struct stat& image, const std::stri
 class IdleNumbers final {
  public:
   void Put(int index) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     numbers_.push_back(index);
   }
   std::optional<int> Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (numbers_.empty()) return std::nullopt;
     const int index = numbers_.back();
     numbers_.pop_back();
@@ -107,8 +107,8 @@ class IdleNumbers final {
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<int> numbers_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<int> numbers_ ABSL_GUARDED_BY(mutex_);
 };
 
 IdleNumbers& IdleWithoutDiscard() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps exclusive claims on devices and the start of children apart.
+// A gate between exclusive claims on devices and the start of child processes.
 //
 // A spawned child has a copy of every descriptor of this process until it has closed them,
 // O_CLOEXEC or not. If one of them is another thread's exclusive claim on a device (O_EXCL), that
-// claim outlives the thread's close for a moment, and the next program that asks for the device
-// learns that it is in use. The same holds for a descriptor on a mount that is to be removed.
+// claim outlives the thread's close for a moment, and the next open of the device fails because it
+// is in use. The same applies to a descriptor on a mount that is about to be unmounted.
+//
+// The gate is not a core/mutex.h: it guards no data, so the compiler has nothing to check.
 #pragma once
 
 #include <mutex>
@@ -16,11 +18,11 @@ namespace holdfast::os {
 // other. Do not start a child while holding it. Thread-safe.
 [[nodiscard]] std::shared_lock<std::shared_timed_mutex> HoldBackSpawns();
 
-// Held by the start of a child, from the copy of the descriptors until the child has executed its
+// The start of a child holds this from the copy of the descriptors until the child has executed its
 // program: claims wait (about a millisecond). It waits for claims, but no longer than a second: one
 // that hangs in the kernel, as a detachment on a dead disk does, must not keep every other volume
-// from being formatted and checked. The lock is then not owned, and the worst is what is said
-// above.
+// from being formatted and checked. The returned lock is then not owned, and the worst outcome is
+// the failure described above.
 [[nodiscard]] std::unique_lock<std::shared_timed_mutex> HoldBackClaims();
 
 }  // namespace holdfast::os

@@ -77,7 +77,7 @@ grpc::Status CallRunner::Frame(const Call& call, bool limited,
 
 absl::Status CallRunner::Enter(std::uint64_t request, const Call& call, bool limited) {
   std::string pool = KeyOf(call);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (refusing_) return Unavailable("the driver is stopping; try again");
   if (limited) {
     RETURN_IF_ERROR(RefuseBeyondLimits(call, pool));
@@ -89,7 +89,6 @@ absl::Status CallRunner::Enter(std::uint64_t request, const Call& call, bool lim
   return absl::OkStatus();
 }
 
-// Requires mutex_.
 absl::Status CallRunner::RefuseBeyondLimits(const Call& call, const std::string& pool) const {
   const bool teardown = IsTeardown(call.method);
   const auto found = limited_.find(pool);
@@ -105,7 +104,7 @@ absl::Status CallRunner::RefuseBeyondLimits(const Call& call, const std::string&
 }
 
 void CallRunner::Leave(std::uint64_t request, bool limited) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto call = running_.find(request);
   if (limited) {
     const auto of_pool = limited_.find(call->second.pool);
@@ -113,22 +112,22 @@ void CallRunner::Leave(std::uint64_t request, bool limited) {
     --all_limited_;
   }
   running_.erase(call);
-  if (running_.empty()) idle_.notify_all();
+  if (running_.empty()) idle_.NotifyAll();
 }
 
 void CallRunner::Refuse() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   refusing_ = true;
 }
 
 void CallRunner::AwaitIdle() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return running_.empty(); });
+  MutexLock lock(mutex_);
+  idle_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_.empty(); });
 }
 
 std::vector<std::string> CallRunner::Running() const {
   const auto now = steady_clock::now();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> sentences;
   for (const auto& [request, call] : running_) {
     sentences.push_back(
@@ -139,7 +138,7 @@ std::vector<std::string> CallRunner::Running() const {
 }
 
 std::set<std::string> CallRunner::BusyPools() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::set<std::string> pools;
   for (const auto& [request, call] : running_) pools.insert(call.pool);
   return pools;

@@ -7,11 +7,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/status.h"
 
 namespace holdfast::rpc {
@@ -89,17 +88,19 @@ class CallRunner final {
   grpc::Status Frame(const Call& call, bool limited, const std::function<absl::Status()>& body);
   absl::Status Enter(std::uint64_t request, const Call& call, bool limited);
   void Leave(std::uint64_t request, bool limited);
-  absl::Status RefuseBeyondLimits(const Call& call, const std::string& pool) const;
+  absl::Status RefuseBeyondLimits(const Call& call, const std::string& pool) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Observer observer_;
   std::atomic<bool> ready_{false};
   std::atomic<std::uint64_t> next_request_{1};
-  mutable std::mutex mutex_;
-  std::condition_variable idle_;
-  bool refusing_ = false;                            // guarded by mutex_, like all below
-  std::map<std::uint64_t, RunningCall> running_;     // by request
-  std::map<std::string, int, std::less<>> limited_;  // calls by PoolKey, of those that are counted
-  int all_limited_ = 0;
+  mutable Mutex mutex_;
+  CondVar idle_;
+  bool refusing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::uint64_t, RunningCall> running_ ABSL_GUARDED_BY(mutex_);  // by request
+  // Calls by PoolKey, of those that are counted.
+  std::map<std::string, int, std::less<>> limited_ ABSL_GUARDED_BY(mutex_);
+  int all_limited_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace holdfast::rpc

@@ -10,15 +10,14 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "server/http_connection.h"
 #include "server/tcp_listener.h"
 
@@ -86,9 +85,9 @@ class HttpEndpoint::Loop final {
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
-  std::mutex mutex_;
-  std::condition_variable done_;
-  int handling_ = 0;  // threads of handlers; guarded by mutex_
+  Mutex mutex_;
+  CondVar done_;
+  int handling_ ABSL_GUARDED_BY(mutex_) = 0;  // threads of handlers
   std::thread thread_;
 };
 
@@ -103,8 +102,8 @@ HttpEndpoint::Loop::Loop(const os::UniqueFd& socket, HttpRoutes routes) {
 HttpEndpoint::Loop::~Loop() {
   io_.stop();
   thread_.join();
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return handling_ == 0; });
+  MutexLock lock(mutex_);
+  done_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return handling_ == 0; });
   routes_.clear();  // their connections need io_
 }
 
@@ -151,7 +150,7 @@ void HttpEndpoint::Loop::Take(const std::shared_ptr<HttpConnection>& connection,
 void HttpEndpoint::Loop::Begin(Route& route) {
   route.asking = std::exchange(route.waiting, {});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++handling_;
   }
   try {
@@ -164,9 +163,9 @@ void HttpEndpoint::Loop::Begin(Route& route) {
 void HttpEndpoint::Loop::Handle(Route& route) {
   const auto answer = std::make_shared<const HttpAnswer>(Call(route.handler));
   asio::post(io_, [this, &route, answer] { Deliver(route, answer); });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --handling_;
-  done_.notify_all();
+  done_.NotifyAll();
 }
 
 void HttpEndpoint::Loop::Deliver(Route& route, const std::shared_ptr<const HttpAnswer>& answer) {

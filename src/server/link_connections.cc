@@ -54,7 +54,7 @@ bool LinkConnections::Admit(int connection) {
   const std::optional<os::Peer> peer = os::PeerOf(connection);
   if (!peer) return false;  // it is gone again
   os::UniqueFd own = os::DuplicateOf(connection);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!own.valid() || !MakeRoom(peer->address, now)) {
     Refuse(peer->address, "there is no place for it");
     return false;
@@ -132,7 +132,7 @@ bool LinkConnections::SendsTooMuch(Connection& connection) {
 bool LinkConnections::Inspect() {
   const auto now = Clock::now();
   const bool short_of_memory = BytesInUse() > bounds_.most_memory;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   short_of_memory_ = short_of_memory;
   std::erase_if(barred_, [&](const auto& barred) { return now >= barred.second; });
   const bool all = now - last_look_at_all_ >= kLookAtAll;
@@ -166,7 +166,7 @@ LinkConnections::Connection* LinkConnections::Find(const std::string& peer) {
 
 // gRPC 1.51 heeds its own limit of streams only when the peer has confirmed it.
 bool LinkConnections::StreamStarts(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = connections_.find(KeyOf(peer));
   if (found == connections_.end()) return true;
   Connection& connection = found->second;
@@ -178,17 +178,17 @@ bool LinkConnections::StreamStarts(const std::string& peer) {
 }
 
 void LinkConnections::StreamIsOver(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (Connection* const connection = Find(peer)) --connection->streams;
 }
 
 void LinkConnections::MessageCame(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (Connection* const connection = Find(peer)) connection->message_came = true;
 }
 
 void LinkConnections::Proved(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Connection* const connection = Find(peer);
   if (connection == nullptr || connection->state != State::kUnproved) return;
   Uncount(*connection);

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "core/log_throttle.h"
+#include "core/mutex.h"
 #include "link/peer_watch.h"
 #include "os/unique_fd.h"
 
@@ -70,28 +70,28 @@ class LinkConnections final : public link::PeerWatch {
   };
   using Connections = std::map<std::string, Connection>;  // by "ADDRESS:PORT"
 
-  // All with mutex_ held.
-  bool MakeRoom(const std::string& address, Clock::time_point now);
-  void Count(Connection& connection);
-  void Uncount(Connection& connection);
-  void Cut(Connection& connection, const char* why);
-  void Refuse(const std::string& address, const char* why);
+  bool MakeRoom(const std::string& address, Clock::time_point now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Uncount(Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Cut(Connection& connection, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Refuse(const std::string& address, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool SendsTooMuch(Connection& connection);
-  Connection* Find(const std::string& peer);
+  Connection* Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Bounds bounds_;
   const std::function<void()> refused_;
   LogThrottle lines_;
-  std::mutex mutex_;
-  Connections connections_;              // guarded by mutex_, like all below
-  std::map<State, std::size_t> counts_;  // of connections, by state
+  Mutex mutex_;
+  Connections connections_ ABSL_GUARDED_BY(mutex_);
+  std::map<State, std::size_t> counts_ ABSL_GUARDED_BY(mutex_);  // of connections, by state
   // Those that are not proved by address, the oldest first.
-  std::map<std::string, std::map<std::uint64_t, Connection*>> unproved_;
-  std::uint64_t next_number_ = 0;
+  std::map<std::string, std::map<std::uint64_t, Connection*>> unproved_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
   // Addresses of peers that abused a certificate of the cluster: not let in until then.
-  std::map<std::string, Clock::time_point> barred_;
-  Clock::time_point last_look_at_all_;
-  bool short_of_memory_ = false;  // at the last look
+  std::map<std::string, Clock::time_point> barred_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point last_look_at_all_ ABSL_GUARDED_BY(mutex_);
+  bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;  // at the last look
 };
 
 }  // namespace holdfast::server

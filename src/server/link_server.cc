@@ -99,15 +99,15 @@ void LinkServer::Take(int connection, const Acceptor::Take& give) {
   }
   ::setsockopt(connection, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
   give(connection);
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(came_, true)) changed_.notify_all();
+  const MutexLock lock(mutex_);
+  if (!std::exchange(came_, true)) changed_.NotifyAll();
 }
 
 LinkServer::~LinkServer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (housekeeper_.joinable()) housekeeper_.join();
   acceptor_.reset();
@@ -118,23 +118,26 @@ LinkServer::~LinkServer() {
 }
 
 void LinkServer::RunMaintenance() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   bool any_unproved = false;
   auto next_round = std::chrono::steady_clock::now() + kHousekeeping;
   while (!ending_) {
     if (any_unproved) {
-      changed_.wait_for(lock, LinkConnections::kLook, [this] { return ending_; });
+      changed_.WaitFor(lock, LinkConnections::kLook,
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_; });
     } else {
-      changed_.wait_until(lock, next_round, [this] { return ending_ || came_; });
+      changed_.WaitUntil(lock, next_round, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return ending_ || came_;
+      });
     }
     came_ = false;
-    lock.unlock();
+    lock.Unlock();
     any_unproved = connections_.Inspect();
     if (std::chrono::steady_clock::now() >= next_round) {
       hub_.EndOverdue();
       next_round = std::chrono::steady_clock::now() + kHousekeeping;
     }
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -4,12 +4,11 @@
 
 #include <grpcpp/server.h>
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "link/credentials.h"
 #include "link/hub.h"
 #include "server/acceptor.h"
@@ -38,10 +37,10 @@ class LinkServer final {
   LinkConnections connections_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_, like the next
-  bool came_ = false;    // a connection, since the last look
+  Mutex mutex_;
+  CondVar changed_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool came_ ABSL_GUARDED_BY(mutex_) = false;  // a connection, since the last look
   std::thread housekeeper_;
 };
 

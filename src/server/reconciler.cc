@@ -49,10 +49,10 @@ void Reconciler::Start() {
 
 void Reconciler::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  stopped_.notify_all();
+  stopped_.NotifyAll();
   if (thread_.joinable()) thread_.join();
   for (const std::string& name : LanesOf(pools_)) {
     while (!looks_.Await(name).ok()) continue;
@@ -68,7 +68,7 @@ std::set<std::string> Reconciler::BusyPools() const {
 }
 
 std::vector<Reconciler::OpenLeftover> Reconciler::Open() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<OpenLeftover> open;
   for (const auto& [pool, leftovers] : open_) {
     for (const auto& [key, leftover] : leftovers) open.push_back(leftover);
@@ -77,7 +77,7 @@ std::vector<Reconciler::OpenLeftover> Reconciler::Open() const {
 }
 
 std::map<LeftoverKind, std::uint64_t> Reconciler::Repaired() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return settled_;
 }
 
@@ -139,7 +139,7 @@ std::vector<Leftover> Reconciler::FindAll(pool::Pool* pool, Leftovers& open) con
 void Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftovers& open) {
   const auto lock = volume_locks_.TryLockInBackground(leftover.subject, "the reconciler");
   if (!lock) {  // a call is at work on it: nothing new is known
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto before = open_[of].find({leftover.kind, leftover.subject});
     if (before != open_[of].end()) open.insert(*before);
     return;
@@ -148,7 +148,7 @@ void Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftove
   if (!ended.ok()) return Keep(leftover, ended.status(), open);
   if (!*ended) return;
   LogInfo("reconciler: {} of {} ended", ToString(leftover.kind), leftover.subject);
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   ++settled_[leftover.kind];
 }
 
@@ -165,7 +165,7 @@ void Reconciler::Keep(const Leftover& leftover, const absl::Status& problem, Lef
 
 // Each is logged when it is first seen and when it has gone, not every round.
 void Reconciler::Publish(const std::string& of, Leftovers open) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Leftovers& known = open_[of];
   for (auto& [key, now] : open) {
     const auto before = known.find(key);
@@ -188,7 +188,7 @@ void Reconciler::Publish(const std::string& of, Leftovers open) {
 void Reconciler::PublishHung(const std::string& of) {
   Leftovers open;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open = open_[of];
   }
   const Leftover hung = of.empty() ? Leftover{LeftoverKind::kUnreadableStages, "node"}
@@ -201,8 +201,9 @@ void Reconciler::PublishHung(const std::string& of) {
 }
 
 bool Reconciler::Rest(milliseconds time) {
-  std::unique_lock lock(mutex_);
-  return !stopped_.wait_for(lock, time, [this] { return stopping_; });
+  MutexLock lock(mutex_);
+  return !stopped_.WaitFor(lock, time,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
 }
 
 }  // namespace holdfast::server

@@ -5,9 +5,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "core/key_lock.h"
 #include "core/leftover.h"
 #include "core/long_work.h"
+#include "core/mutex.h"
 #include "node/stage_reconciler.h"
 #include "pool/pools.h"
 #include "state/node_state.h"
@@ -87,11 +86,11 @@ class Reconciler final {
   const std::chrono::milliseconds interval_;
   std::atomic<std::uint64_t> rounds_{0};
 
-  mutable std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stopping_ = false;                          // guarded by mutex_
-  std::map<std::string, Leftovers> open_;          // by pool, as below; guarded by mutex_
-  std::map<LeftoverKind, std::uint64_t> settled_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar stopped_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Leftovers> open_ ABSL_GUARDED_BY(mutex_);  // by pool, as below
+  std::map<LeftoverKind, std::uint64_t> settled_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
   LongWork looks_{kPatience};  // by the name of the pool, empty for what belongs to none
 };
