@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte quantities: the type, alignment, and the text forms that people write and read.
+// Byte quantities: the type, alignment, and their text forms for people.
 #pragma once
 
 #include <cstdint>

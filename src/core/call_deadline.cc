@@ -11,8 +11,8 @@ using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
 constexpr milliseconds kAnswerTime{500};
-// Longer than any call; a deadline that is further away, as that of a caller who gave none, would
-// not fit the other clock.
+// Longer than any call. A deadline further away, such as the one of a call without a deadline,
+// would overflow the other clock.
 constexpr std::chrono::hours kForever{24};
 
 // By the monotonic clock.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The deadline of the RPC that the current thread is serving.
 //
-// It belongs to the thread, because only the steps that wait for a remote system need it, and they
-// are many layers below the code that knows it.
+// It belongs to the thread because only the steps that wait for a remote system need it, many
+// layers below the code that receives it.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@ class CallDeadline final {
   const std::chrono::steady_clock::time_point outer_;
 };
 
-// Whether the caller has given this thread's call up.
+// Whether the caller has given up on this thread's call.
 [[nodiscard]] bool IsPastCallDeadline();
 
-// How long this thread may wait for something: `longest`, or what is left until the caller gives
-// up, less a moment to report why. Never negative.
+// How long this thread may wait in one step: `longest`, or the time until the caller gives up, less
+// a moment to report why. Never negative.
 [[nodiscard]] std::chrono::milliseconds WithinCallDeadline(std::chrono::milliseconds longest);
 
 }  // namespace holdfast

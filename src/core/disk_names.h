@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the files that Holdfast keeps on disk; docs/on-disk.md describes their contents. A
-// pool of image files with other names is not recognised any more.
+// The names of the files that Holdfast keeps on disk; docs/on-disk.md describes their contents. If
+// a name changes, existing pools of image files are no longer recognised.
 #pragma once
 
 namespace holdfast {
@@ -22,7 +22,7 @@ inline constexpr char kImageName[] = "image";
 // ---- in the state directory
 
 inline constexpr char kStateLockName[] = "lock";
-inline constexpr char kKnownPoolsName[] = "pools";  // <pool>.json: which storage it was
+inline constexpr char kKnownPoolsName[] = "pools";  // <pool>.json: the storage that it had
 inline constexpr char kStagesName[] = "stages";     // <volume id>.json, .undo and .undo.used
 inline constexpr char kStageSuffix[] = ".json";
 inline constexpr char kUndoSuffix[] = ".undo";

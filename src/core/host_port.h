@@ -14,8 +14,8 @@ struct HostPort {
   std::string host;  // without brackets; empty: every address
   int port = 0;      // 1 to 65535
 
-  // What to try to listen on, in this order: an empty host is every address of both families, and
-  // of IPv4 alone where the kernel has no IPv6.
+  // The hosts to try to listen on, in this order: an empty host means every address of both
+  // families, or only of IPv4 where the kernel has no IPv6.
   [[nodiscard]] std::vector<std::string> ListenHosts() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock that admits one operation at a time per key (a volume). Callers do not wait for each
-// other; they wait only for background work, and only shortly.
+// other; they wait only for background work, and only for a short time.
 #pragma once
 
 #include <chrono>
@@ -32,14 +32,14 @@ class KeyLock final {
   // How long TryLock waits for a holder in the background.
   static constexpr std::chrono::seconds kPatience{2};
 
-  // Holds `key` until the guard is destroyed. `operation` says for whom, e.g. "NodeStageVolume".
+  // Holds `key` until the guard is destroyed. `operation` names the holder, e.g. "NodeStageVolume".
   // ABORTED when the key is held, naming the operation that holds it: the CSI spec asks the CO for
   // one call per volume, and ABORTED makes every caller try again later. At once if another call
   // holds it; after kPatience if it is held in the background, because a CO that made one call at a
   // time must not get two.
   [[nodiscard]] absl::StatusOr<Guard> TryLock(const std::string& key, const std::string& operation);
 
-  // The same for work that no call asked for. Nothing when the key is held: calls go first.
+  // The same for work that no call requested. Nothing when the key is held: calls go first.
   [[nodiscard]] std::optional<Guard> TryLockInBackground(const std::string& key,
                                                          const std::string& operation);
 

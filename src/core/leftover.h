@@ -9,16 +9,16 @@
 namespace holdfast {
 
 enum class LeftoverKind {
-  kUnreachablePool,     // nothing of it can be looked at
-  kUnreadableStages,    // neither can the staging of this node
+  kUnreachablePool,     // none of its data can be inspected
+  kUnreadableStages,    // nor can the stage records of this node
   kTrash,               // a deleted volume whose bytes are still there
   kUnfinishedCreation,  // no CreateVolume has returned the volume
   kUnfinishedDeletion,  // a tombstone
   kUnfinishedGrowth,    // a larger size is recorded, the image does not have it yet
-  kTemporaryFile,       // of a record that was never put in its place
-  kUnlistedVolume,      // put on disk while the process ran
-  kDamagedVolume,       // a record that cannot be believed, or is older than its image
-  kOrphanedImage,       // bytes in a shared pool that no record names
+  kTemporaryFile,       // of a record that was never renamed into place
+  kUnlistedVolume,      // appeared on disk while the process ran
+  kDamagedVolume,       // a record that is invalid or older than its image
+  kOrphanedImage,       // an image in a shared pool that no record names
   kOrphanedDevice,      // ours, and not staged
   kStaleStaging,        // a stage record of a volume that is not staged any more
   kVoidStageRecord,     // of another boot, or damaged

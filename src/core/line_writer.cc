@@ -17,10 +17,11 @@ namespace {
 
 bool TakesMore(int fd) {
   pollfd watched{fd, POLLOUT, 0};
-  return ::poll(&watched, 1, 0) == 1;  // an error is found out by the write
+  return ::poll(&watched, 1, 0) == 1;  // the write reports an error
 }
 
-// Waits for the reader. What cannot be written at all is lost: there is nowhere else to report it.
+// Waits for the reader. Text that cannot be written at all is lost: there is nowhere else to report
+// it.
 void WriteWaiting(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(fd, text.data(), text.size());
@@ -62,13 +63,13 @@ std::size_t LineWriter::WriteWithoutWaiting(const std::string& text) const {
     } else if (errno == EAGAIN) {
       return written;
     } else if (errno != EINTR) {
-      return text.size();  // the reader has gone
+      return text.size();  // the reader is gone
     }
   }
   return written;
 }
 
-// What a thread should have written that could not be started.
+// Writes the lines that were kept for a thread that could not be started.
 void LineWriter::WriteKept() {
   while (true) {
     if (kept_.empty() && dropped_ > 0) Append(report_(std::exchange(dropped_, 0)));
@@ -106,7 +107,7 @@ void LineWriter::StartDraining() {
     std::thread([this] { Drain(); }).detach();
     draining_ = true;
   } catch (const std::system_error&) {
-    // No thread can be started: the next line tries again.
+    // No thread can be started: the next line will try again.
   }
 }
 

@@ -14,10 +14,10 @@
 
 namespace holdfast {
 
-// A line is written before Write returns, so that a crash loses nothing, unless the reader is
-// behind: then lines are kept in memory, in their order, and a thread that lives no longer than
-// that writes them. Lines that find no room are dropped, and one line says how many when there is
-// room again. A regular file has no reader: a write to one waits for its disk.
+// A line is written before Write returns, so a crash loses nothing, unless the reader is behind:
+// lines are then kept in memory, in order, and a temporary thread writes them. Lines that do not
+// fit are dropped, and one line reports their number when there is space again. A regular file has
+// no reader: a write to it waits for its disk.
 //
 // Thread-safe. Must outlive the process's other threads.
 class LineWriter final {
@@ -34,7 +34,7 @@ class LineWriter final {
   // `line` ends with a newline.
   void Write(std::string line);
 
-  // Waits until all that was kept is written; false if that takes longer than `limit`.
+  // Waits until all kept lines are written; false if that takes longer than `limit`.
   bool Flush(std::chrono::milliseconds limit);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What is kept while the reader of the log is behind: some thousand lines.
+// The most that is kept while the reader of the log is behind: a few thousand lines.
 constexpr std::size_t kMostKept = 1 << 20;
 
 constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error"};
@@ -31,7 +31,7 @@ ordered_json StartLine(LogLevel level, std::string_view message) {
 }
 
 std::string TextOf(const ordered_json& line) {
-  // Invalid UTF-8 (a file name, a tool's output) is replaced, never a reason to lose the line.
+  // Invalid UTF-8 (a file name, a tool's output) is replaced: it must not lose the line.
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log: one JSON object per line on standard error, written at once so that a crash loses
+// The log: one JSON object per line on standard error, written at once, because a crash must lose
 // nothing, but without waiting for a reader that has stopped (core/line_writer.h). Callers log
-// facts by name; requests are never written as a whole, so secrets cannot slip in.
+// named facts and never a whole request, so secrets cannot get in.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,8 +23,8 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 // Lines below `level` are dropped. Call before threads start; info until then.
 void StartLog(LogLevel level);
 
-// Waits until the reader has taken all lines; false if that takes longer than `limit`. Before the
-// process ends.
+// Waits until the reader has read all lines; false if that takes longer than `limit`. Call it
+// before the process ends.
 bool FlushLog(std::chrono::milliseconds limit);
 
 // Thread-safe. {"time":…, "level":…, "message":…}

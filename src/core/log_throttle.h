@@ -16,7 +16,7 @@ class LogThrottle final {
  public:
   static constexpr int kLinesPerMinute = 30;
 
-  // How many lines were skipped since the last one; nothing when this one is to be skipped, too.
+  // The number of lines skipped since the last one; nothing when this one must be skipped, too.
   [[nodiscard]] std::optional<std::uint64_t> Take();
 
   // "" or " (and N more of this kind)", for the end of a line.

@@ -27,7 +27,7 @@ absl::Status LongWork::Run(const std::string& key, const std::string& what,
   if (const auto other = state_->under_way.find(key); other != state_->under_way.end()) {
     return StillUnderWay(other->second->what, other->second->begun);
   }
-  // It cannot end before it is counted: the lock is held.
+  // The work cannot end before it is registered: the lock is held.
   ASSIGN_OR_RETURN(std::thread worker, StartThread([state = state_, key, piece, work, after_all] {
                      work();
                      End(*state, key, piece, after_all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that may take longer than a call can wait for it, and that nothing can interrupt.
+// Uninterruptible work that may take longer than a call can wait for it.
 #pragma once
 
 #include <chrono>
@@ -21,20 +21,20 @@ class LongWork final {
  public:
   explicit LongWork(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // Begins the work and waits for its end. UNAVAILABLE, saying that `what` is still under way, when
-  // that does not come in time, and at once while other work of that key is. `after_all` follows
-  // work whose end was not waited for. UNAVAILABLE, too, and nothing has begun, when no thread can
-  // be had.
+  // Starts the work and waits for its end. UNAVAILABLE, saying that `what` is still under way, when
+  // it does not end in time, and at once while other work for that key is running. `after_all` runs
+  // after work whose caller no longer waited for its end. UNAVAILABLE, too, with nothing started,
+  // when no thread can be created.
   [[nodiscard]] absl::Status Run(const std::string& key, const std::string& what,
                                  const std::function<void()>& work,
                                  const std::function<void()>& after_all = nullptr);
 
-  // Waits until nothing of that key is under way. UNAVAILABLE as above.
+  // Waits until no work for that key is running. UNAVAILABLE as above.
   [[nodiscard]] absl::Status Await(const std::string& key);
 
   [[nodiscard]] bool IsUnderWay(const std::string& key) const;
 
-  // Lets go of what is under way: it will never end.
+  // Forgets the running work: it will never end.
   void Forget(const std::string& key);
 
  private:

@@ -7,14 +7,14 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kGap = " [...] ";
-constexpr std::size_t kTail = 700;  // the reason stands at the end, after long paths and names
+constexpr std::size_t kTail = 700;  // the reason is at the end, after long paths and names
 
 bool IsControl(char character) {
   const auto byte = static_cast<unsigned char>(character);
   return byte < 0x20 || byte == 0x7f;
 }
 
-// U+0080 to U+009F, which some terminals obey as well: C2 80 to C2 9F.
+// U+0080 to U+009F, which some terminals interpret as well: C2 80 to C2 9F.
 void BlankWideControls(std::string& line) {
   for (std::size_t i = 1; i < line.size(); ++i) {
     const auto byte = static_cast<unsigned char>(line[i]);

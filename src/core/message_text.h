@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes text of callers, tools and files fit for error messages and the log.
+// Makes text from callers, tools and files safe for error messages and the log.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace holdfast {
 
-// Bytes of a message at most. gRPC sends it as a header, in which a byte may become three; clients
-// take 8 KiB of headers, and report RESOURCE_EXHAUSTED instead of the message when there are more.
+// The most bytes in a message. gRPC sends it as a header, in which a byte may become three; clients
+// accept 8 KiB of headers, and report RESOURCE_EXHAUSTED instead of the message if there are more.
 inline constexpr std::size_t kMaxMessageText = 2000;
 
 // `text` as one line. Control characters, which could control a terminal or forge a log line,

@@ -17,7 +17,7 @@ class Secrets final {
 
   [[nodiscard]] bool empty() const { return values_.empty(); }
 
-  // The value of `key`, "" if there is none. Only for whatever authenticates with it.
+  // The value of `key`, "" if there is none. Only for the code that authenticates with it.
   [[nodiscard]] std::string Reveal(const std::string& key) const {
     const auto found = values_.find(key);
     return found == values_.end() ? "" : found->second;

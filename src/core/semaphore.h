@@ -12,7 +12,7 @@
 namespace holdfast {
 
 // Thread-safe; outlives its permits. A permit that was taken longer than `patience` ago belongs to
-// work that hangs and no longer counts, so that it does not keep the rest out permanently.
+// work that hangs; it no longer counts, because it must not block other work permanently.
 //
 // Not std::counting_semaphore: that of libstdc++ before 13.3 can lose a wake-up (GCC bug 104928).
 class Semaphore final {
@@ -31,7 +31,7 @@ class Semaphore final {
   // Lasts as long as the work.
   using Permit = std::unique_ptr<Semaphore, Release>;
 
-  // Null when none became free in that time.
+  // Null when no permit became free in that time.
   [[nodiscard]] Permit Acquire(std::chrono::milliseconds longest);
 
  private:

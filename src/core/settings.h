@@ -14,7 +14,7 @@
 namespace holdfast {
 
 enum class SettingType {
-  kText,    // one text, as the flag and in the file
+  kText,    // one text, in the flag and in the file
   kNumber,  // one whole number
   kSwitch,  // true or false; the flag alone means true
   kList,    // texts: the flag is repeatable, the file has a list
@@ -25,13 +25,14 @@ struct Setting {
   std::string_view key;   // in the YAML file
   std::string_view flag;  // with its dashes
   SettingType type;
-  std::string_view value;     // what the flag's value is, for the help
+  std::string_view value;     // the name of the flag's value, for the help
   std::string_view fallback;  // the default, as docs/parameters.md states it
   std::string_view help;
-  // Replaces what `config` has by `texts`: one, but for lists; "true" or "false" for a switch.
-  // INVALID_ARGUMENT saying what is wrong with them, without the setting's name.
+  // Replaces the setting's value in `config` by `texts`: one text, except for lists; "true" or
+  // "false" for a switch. INVALID_ARGUMENT saying what is wrong with the texts, without the
+  // setting's name.
   absl::Status (*set)(Config& config, const std::vector<std::string>& texts);
-  std::string_view environment = "";  // variable that stands for the flag; empty: none
+  std::string_view environment = "";  // variable that replaces the flag; empty: none
 };
 
 [[nodiscard]] std::span<const Setting> Settings();

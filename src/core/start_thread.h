@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that may not be had: the number of processes of a container, or of a user, is limited.
+// Starts threads where that can fail: the number of processes of a container, or of a user, is
+// limited.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@ namespace holdfast {
 // process at an unexpected place.
 [[nodiscard]] absl::StatusOr<std::thread> StartThread(std::function<void()> work);
 
-// The same for what the process cannot be without: throws std::runtime_error, which ends its start
-// with that message.
+// The same for threads that the process needs: throws std::runtime_error, which ends its start with
+// that message.
 [[nodiscard]] std::thread StartThreadOrThrow(std::function<void()> work);
 
 }  // namespace holdfast

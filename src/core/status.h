@@ -2,9 +2,9 @@
 // The one error vocabulary of Holdfast: absl::Status, whose codes are numerically gRPC's.
 //
 // A failed system call is always INTERNAL (OsError): codes such as NOT_FOUND or RESOURCE_EXHAUSTED
-// are words of the CSI contract with consequences for the caller, so they are chosen only where
-// their meaning is known. Messages are lower case, without a final period: what failed, on what,
-// why, and what to do.
+// have a meaning and consequences in the CSI contract, so they are chosen only where that meaning
+// is known to apply. Messages are lower case, without a final period: what failed, on what, why,
+// and what to do.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace holdfast {
 // The same code with "<context>: " before the message. OK stays OK.
 [[nodiscard]] absl::Status Annotate(const absl::Status& status, std::string_view context);
 
-// The same message under another code; for the layer that knows what a failure means. OK stays OK.
+// The same message with another code, for the layer that knows what a failure means. OK stays OK.
 [[nodiscard]] absl::Status WithCode(const absl::Status& status, absl::StatusCode code);
 
 // The message as a std::string (absl's string_view need not be std's).

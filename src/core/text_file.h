@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that others write for us: configuration, tokens, keys.
+// Reads small files that other programs or people write for us: configuration, tokens, keys.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace holdfast {
 
-// All of it. NOT_FOUND if it cannot be opened or read; FAILED_PRECONDITION beyond 1 MiB.
+// The whole file. NOT_FOUND if it cannot be opened or read; FAILED_PRECONDITION if it is longer
+// than 1 MiB.
 [[nodiscard]] absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
 }  // namespace holdfast

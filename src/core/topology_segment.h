@@ -21,7 +21,7 @@ struct TopologySegment {
 // "topology.<driver name>/node": each node has a value of its own.
 [[nodiscard]] std::string NodeTopologyKey(const std::string& driver_name);
 
-// Parses "KEY=VALUE". INVALID_ARGUMENT naming the part that is not as csi.proto wants it.
+// Parses "KEY=VALUE". INVALID_ARGUMENT naming the part that csi.proto does not allow.
 [[nodiscard]] absl::StatusOr<TopologySegment> ParseTopologySegment(std::string_view text);
 
 // Parses the segments of a node, each "KEY=VALUE"; one without a value is left out.

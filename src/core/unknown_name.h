@@ -11,7 +11,7 @@
 namespace holdfast {
 
 // The known name that `name` most likely means: case, '-' and '_' do not count, and at most a third
-// of the letters is wrong. None if nothing is that close.
+// of the letters is wrong. None if no known name is that close.
 [[nodiscard]] std::optional<std::string_view> ClosestName(std::string_view name,
                                                           std::span<const std::string_view> known);
 

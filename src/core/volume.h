@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a volume is, in the words of the CSI contract but free of protobuf.
+// The properties of a volume, in the terms of the CSI contract but without protobuf.
 #pragma once
 
 #include <map>
@@ -49,12 +49,12 @@ enum class VolumeState {
 [[nodiscard]] absl::StatusOr<AccessMode> ParseAccessMode(std::string_view text);
 [[nodiscard]] absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text);
 
-// What CreateVolume asks of a pool.
+// The parameters of CreateVolume for a pool.
 struct VolumeSpec {
   std::string name;  // the CO's name: any Unicode, never used as a path
   Bytes required_bytes = 0;
   Bytes limit_bytes = 0;    // 0: no limit
-  Bytes minimum_bytes = 0;  // what the filesystem needs at least
+  Bytes minimum_bytes = 0;  // the least that the filesystem needs
   Provisioning provisioning = Provisioning::kThick;
   AccessType access_type = AccessType::kMount;
   std::string filesystem;                         // empty for block volumes
@@ -81,21 +81,21 @@ struct Volume {
 // Capacities are multiples of this: every filesystem and sector size in use divides it.
 inline constexpr Bytes kVolumeGranularity = 4096;
 
-// The capacity of a volume for which nothing was asked.
+// The capacity of a volume for which no size was requested.
 inline constexpr Bytes kDefaultVolumeSize = kGiB;
 
 // The capacity to give for a request: at least required and minimum, at most limit (0: none), a
 // multiple of kVolumeGranularity. OUT_OF_RANGE when no such size exists.
 [[nodiscard]] absl::StatusOr<Bytes> ChooseCapacity(Bytes required, Bytes limit, Bytes minimum);
 
-// What a pool can still give to one kind of volume (GetCapacity).
+// The space that a pool still has for one kind of volume (GetCapacity).
 struct PoolCapacity {
   Bytes available_bytes = 0;
   Bytes maximum_volume_bytes = 0;  // a CreateVolume of this size is accepted now
   Bytes minimum_volume_bytes = 0;
 };
 
-// Whether a volume can do its work (VolumeCondition).
+// Whether a volume works (VolumeCondition).
 struct VolumeCondition {
   bool abnormal = false;
   std::string message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The volume id that the CO stores permanently: it names the pool that owns the bytes, and the node
-// if one does, so that no look-up table exists that could be lost.
+// if one node holds them, so there is no look-up table that could be lost.
 #pragma once
 
 #include <optional>
@@ -42,7 +42,7 @@ struct VolumeId {
 [[nodiscard]] absl::StatusOr<std::string> UuidOfName(const std::string& pool_id,
                                                      std::string_view name);
 
-// A fresh random UUID in lower case.
+// A new random UUID in lower case.
 [[nodiscard]] std::string RandomUuid();
 
 }  // namespace holdfast

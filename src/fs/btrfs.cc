@@ -39,14 +39,14 @@ const std::vector<MkfsOption>& AllowedOptions() {
   return options;
 }
 
-// Before it writes, mkfs.btrfs looks at all loop devices that are mounted, and fails if one of them
-// is detached meanwhile (check_mounted, btrfs-progs 6.2).
+// Before it writes, mkfs.btrfs inspects all mounted loop devices, and fails if one of them is
+// detached meanwhile (check_mounted, btrfs-progs 6.2).
 constexpr std::string_view kOthersChanged = "cannot check mount status";
 constexpr int kMkfsAttempts = 10;
 
 struct BtrfsSize {
-  std::uint64_t total = 0;      // what the filesystem uses of its device
-  std::uint64_t reachable = 0;  // what the kernel would make of it
+  std::uint64_t total = 0;      // the part of the device that the filesystem uses
+  std::uint64_t reachable = 0;  // the size to which the kernel would grow it
 };
 
 absl::StatusOr<BtrfsSize> ReadSize(int root_fd, const os::BlockDevice& device,
@@ -64,13 +64,13 @@ absl::StatusOr<BtrfsSize> ReadSize(int root_fd, const os::BlockDevice& device,
                                          std::uint64_t{member.total_bytes})};
 }
 
-// More than a growth takes, which writes one transaction, on a busy disk.
+// Longer than a growth takes on a busy disk: it writes one transaction.
 constexpr std::chrono::seconds kResizeTime{5};
 // As long as another program may keep a filesystem frozen.
 constexpr std::chrono::hours kLongestFreeze{24};
 
-// Growths that have begun, by the number of their device; those of frozen filesystems go on until
-// these are thawed.
+// Growths in progress, by device number; the growth of a frozen filesystem continues until the
+// thaw.
 LongWork& Resizes() {
   static auto& resizes = *new LongWork(kResizeTime);
   return resizes;
@@ -85,11 +85,11 @@ absl::Status GrowsWhenThawed(const absl::Status& waited) {
                   MessageOf(waited)));
 }
 
-// By a child, because the kernel makes the ioctl wait, uninterruptibly, while another program holds
-// the filesystem frozen: a driver that waited there itself would keep its locks after a SIGKILL
-// until the thaw. To try a freeze first would reveal it, but a process that is killed while it
-// thaws a btrfs leaves it read-only: the thaw compares the superblock on disk with the one in
-// memory, and the kill interrupts that read, which counts as a difference (btrfs_unfreeze, seen
+// A child does it, because the kernel makes the ioctl wait, uninterruptibly, while another program
+// holds the filesystem frozen: a driver that waited there itself would keep its locks after a
+// SIGKILL until the thaw. Trying a freeze first would detect that, but a process that is killed
+// while it thaws a btrfs leaves it read-only: the thaw compares the superblock on disk with the one
+// in memory, and the kill interrupts that read, which counts as a difference (btrfs_unfreeze, seen
 // with Linux 6.18).
 absl::Status ResizeToDevice(const os::BlockDevice& device, const std::string& mount_path) {
   ASSIGN_OR_RETURN(os::UniqueFd opened, OpenMountedRoot(device, mount_path));
@@ -108,8 +108,8 @@ absl::Status ResizeToDevice(const os::BlockDevice& device, const std::string& mo
 class BtrfsFilesystem final : public Filesystem {
  public:
   std::string_view name() const override { return "btrfs"; }
-  // mkfs.btrfs takes 109 MiB, but the kernel never resizes to less than 256 MiB (EINVAL): a smaller
-  // volume could not be grown a little.
+  // mkfs.btrfs accepts 109 MiB, but the kernel never resizes to less than 256 MiB (EINVAL): a
+  // smaller volume could not grow in small steps.
   Bytes min_size() const override { return 256 * kMiB; }
   std::vector<std::string> programs() const override { return {"mkfs.btrfs", "btrfs"}; }
 
@@ -149,8 +149,8 @@ class BtrfsFilesystem final : public Filesystem {
     if (before.reachable == before.total) return absl::OkStatus();
     const absl::Status resized = ResizeToDevice(device, mount_path);
     if (absl::IsUnavailable(resized)) return resized;
-    // The size counts, not the program's answer: the child of a driver that was killed may have
-    // been faster.
+    // Only the size counts, not the program's answer: the child of a killed driver may have been
+    // faster.
     ASSIGN_OR_RETURN(const BtrfsSize after, ReadSize(root.get(), device, mount_path));
     if (after.reachable == after.total) return absl::OkStatus();
     RETURN_IF_ERROR(Annotate(resized, fmt::format("cannot grow btrfs at '{}'", mount_path)));

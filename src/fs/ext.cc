@@ -20,8 +20,8 @@
 namespace holdfast::fs {
 namespace {
 
-// The features are those that can be switched without making libblkid see another type (ext3 and
-// ext4 differ by features alone), without losing the journal, and without losing growth.
+// The features that can be switched without making libblkid report another type (ext3 and ext4
+// differ by features alone), without losing the journal, and without losing growth.
 std::vector<std::string_view> SwitchableFeatures(bool ext4) {
   if (!ext4) return {"dir_index", "^dir_index", "large_file"};
   return {"dir_index",
@@ -75,7 +75,7 @@ std::vector<MkfsOption> AllowedOptions(bool ext4) {
   };
 }
 
-// mke2fs heeds the last -E only, so the user's and ours become one; within it the last key wins.
+// mke2fs uses only the last -E, so the user's and ours are merged; within it the last key wins.
 std::vector<std::string> MergeExtended(std::string extended, std::vector<std::string> extra) {
   const auto option = std::ranges::find(extra, "-E");
   if (option != extra.end()) {
@@ -86,8 +86,8 @@ std::vector<std::string> MergeExtended(std::string extended, std::vector<std::st
   return extra;
 }
 
-// A filesystem that did not grow is mounted as it is: its data must not wait for that. Damage that
-// the check found on the way is another matter.
+// A filesystem that did not grow is mounted with its size: its data must not wait for the growth.
+// Damage that the check found is an error.
 absl::Status SettleFailedGrowth(const absl::Status& failed, const os::BlockDevice& device,
                                 const ExtSuperblock& superblock, const std::string& undo_path) {
   RETURN_IF_ERROR(UndoInterrupted(device, undo_path));
@@ -99,7 +99,7 @@ absl::Status SettleFailedGrowth(const absl::Status& failed, const os::BlockDevic
   return absl::OkStatus();
 }
 
-// Why the kernel answered EPERM (ext4_resize_begin): it does not say.
+// The reason for the kernel's EPERM (ext4_resize_begin), which the kernel does not give.
 absl::Status ExplainRefusal(const ExtSuperblock& superblock, const std::string& mount_path) {
   if (superblock.has_errors) {
     return FailedPrecondition(
@@ -129,8 +129,8 @@ class ExtFilesystem final : public Filesystem {
   Bytes min_size() const override { return 16 * kMiB; }
   std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs"}; }
 
-  // Blocks of 4 KiB, because mke2fs takes 1 KiB below 512 MiB and such a filesystem grows badly. No
-  // reserve for root: who asks for a volume gets all of it.
+  // Blocks of 4 KiB, because mke2fs uses 1 KiB below 512 MiB and such a filesystem grows badly. No
+  // reserve for root: the volume's user gets all of it.
   absl::Status Make(const os::BlockDevice& device, const FormatOptions& options) const override {
     std::string extended = "lazy_itable_init=1,lazy_journal_init=1";
     if (options.keep_allocation) extended += ",nodiscard";
@@ -148,7 +148,7 @@ class ExtFilesystem final : public Filesystem {
   absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
                                     const std::string& undo_path) const override {
     if (IsCleanAndFull(device)) return true;
-    // e2fsck takes a filesystem that shows only through read-only binds for one that it may repair.
+    // e2fsck would repair a filesystem that is mounted only through read-only binds.
     const absl::Status unclaimed = os::RequireUnclaimed(device);
     if (absl::IsFailedPrecondition(unclaimed)) return false;
     RETURN_IF_ERROR(unclaimed);

@@ -15,12 +15,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// e2fsck(8), bits of the exit code. Any other but these two says that the check did not come to
-// an end.
+// e2fsck(8), bits of the exit code. Any other bit means that the check did not finish.
 constexpr int kCorrected = 1;
 constexpr int kLeftUncorrected = 4;
 
-// What the records beside the undo file may need meanwhile.
+// The space that the records beside the undo file may need meanwhile.
 constexpr Bytes kRoomToLeave = 8 * kMiB;
 
 std::chrono::milliseconds Until(Clock::time_point end) {
@@ -47,7 +46,7 @@ absl::Status Check(UndoableRun run, const os::BlockDevice& device, const std::st
   return JudgeCheck(result, device);
 }
 
-// resize2fs is believed only when e2fsck finds nothing wrong with what it made.
+// The success of resize2fs counts only when e2fsck finds no error in the result.
 absl::Status RequireGrown(const os::BlockDevice& device, std::uint64_t blocks,
                           Clock::time_point end) {
   ASSIGN_OR_RETURN(const ExtSuperblock after, ReadExtSuperblock(device, Mounted::kNo));
@@ -103,10 +102,10 @@ Bytes EstimateUndoFile(const ExtSuperblock& superblock, std::uint64_t blocks) {
   constexpr std::uint64_t kBitmaps = 2;
   const std::uint64_t of_a_group =
       superblock.lazy_inode_tables ? 1 : kBitmaps + superblock.inode_table_blocks;
-  // The last group that was there gets the rest of its blocks.
+  // The old last group gets the rest of its blocks.
   std::uint64_t saved = (after - before + 1) * of_a_group;
   saved += Copies(after) * (1 + descriptor_blocks(after));
-  // Descriptors for which no room was kept push every group's metadata away.
+  // Descriptors without reserved space move every group's metadata.
   const std::uint64_t kept = descriptor_blocks(before) + superblock.reserved_descriptor_blocks;
   if (descriptor_blocks(after) > kept) {
     saved += before * (kBitmaps + superblock.inode_table_blocks + descriptor_blocks(after) - kept);
@@ -131,7 +130,7 @@ absl::Status RepairUnmounted(const os::BlockDevice& device, const std::string& u
   return WithCode(repaired, absl::StatusCode::kFailedPrecondition);
 }
 
-// resize2fs asks for a full check since the last mount.
+// resize2fs requires a full check since the last mount.
 absl::Status GrowUnmounted(const os::BlockDevice& device, const ExtSuperblock& superblock,
                            std::uint64_t blocks, const std::string& undo_path,
                            const GrowthLimits& limits) {

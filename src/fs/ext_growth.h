@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checking, repairing and growing an unmounted ext3 or ext4: e2fsck(8) and resize2fs(8), undone
-// when they do not come to a good end (fs/ext_undo.h).
+// Checks, repairs and grows an unmounted ext3 or ext4: e2fsck(8) and resize2fs(8), undone when they
+// fail (fs/ext_undo.h).
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace holdfast::fs {
 
-// What a growth before a mount may take, while a pod waits for its data. ext4 with lazy inode
-// tables stays far below. ext3 has all inode tables of the new part written, and as much to the
+// The limits of a growth before a mount, while a pod waits for its data. ext4 with lazy inode
+// tables stays far below. For ext3 all inode tables of the new part are written, and as much to the
 // undo file: 16 to 32 MiB for each new GiB. The limit is for blocks of 4 KiB, and a quarter of it
 // for blocks of 1 KiB, because each block costs four synchronous writes.
 struct GrowthLimits {
@@ -27,21 +27,22 @@ struct GrowthLimits {
                                            const std::string& undo_path);
 
 // Checks the filesystem and grows it to `blocks`; a check of the result, and its block count, must
-// then be right, else all is undone.
+// then succeed, or all changes are undone.
 //   DATA_LOSS            the check found damage that e2fsck -p does not repair, so that a person
 //                        must; the message names the program to run
-//   RESOURCE_EXHAUSTED   it would take a larger undo file than the limits allow or the directory of
-//                        `undo_path` has room for: nothing was begun
+//   RESOURCE_EXHAUSTED   the undo file would exceed the limits, or the free space in the directory
+//   of
+//                        `undo_path`: nothing was begun
 //   other                it failed, or took longer than the limits allow
-// After an error, ask UndoInterrupted whether the device is as it was.
+// After an error, call UndoInterrupted to find out whether the device is unchanged.
 [[nodiscard]] absl::Status GrowUnmounted(const os::BlockDevice& device,
                                          const ExtSuperblock& superblock, std::uint64_t blocks,
                                          const std::string& undo_path,
                                          const GrowthLimits& limits = {});
 
-// About how large the undo file gets when the filesystem is grown to `blocks`; rather too much. The
-// metadata of new groups that resize2fs writes, the copies of the group descriptors, and a journal
-// that e2fsck replays first.
+// An estimate, rather too high, of the size of the undo file when the filesystem grows to `blocks`:
+// the metadata of new groups that resize2fs writes, the copies of the group descriptors, and a
+// journal that e2fsck replays first.
 [[nodiscard]] Bytes EstimateUndoFile(const ExtSuperblock& superblock, std::uint64_t blocks);
 
 }  // namespace holdfast::fs

@@ -25,7 +25,7 @@ struct CloseExt {
 };
 using ExtHandle = std::unique_ptr<struct_ext2_filsys, CloseExt>;
 
-// A last group with less room than this beyond its metadata is not made (resize2fs, mke2fs).
+// A last group with less space than this beyond its metadata is not created (resize2fs, mke2fs).
 constexpr std::uint64_t kMinDataBlocks = 50;
 // resize2fs works in units of a page.
 constexpr Bytes kSizeUnit = 4 * kKiB;
@@ -67,7 +67,7 @@ Bytes JournalToReplay(ext2_super_block& superblock) {
   return static_cast<Bytes>(superblock.s_jnl_blocks[15]) << 32U | superblock.s_jnl_blocks[16];
 }
 
-// As libext2fs checks it, which asks for an open filesystem.
+// The check of libext2fs, which itself requires an open filesystem.
 bool HasGoodChecksum(ext2_super_block& superblock) {
   if (ext2fs_has_feature_metadata_csum(&superblock) == 0) return true;
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&superblock);
@@ -75,7 +75,7 @@ bool HasGoodChecksum(ext2_super_block& superblock) {
          superblock.s_checksum;
 }
 
-// The superblock as it lies there, if it looks like one.
+// The superblock on disk, if it looks like one.
 std::optional<ext2_super_block> Peek(const os::BlockDevice& device) {
   ext2_super_block superblock{};
   const os::UniqueFd fd(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -119,7 +119,7 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
 bool IsCleanAndFull(const os::BlockDevice& device) {
   const std::optional<ext2_super_block> superblock = Peek(device);
   if (!superblock || (superblock->s_state & EXT2_ERROR_FS) != 0) return false;
-  ext2_super_block copy = *superblock;  // the library's accessors take no const
+  ext2_super_block copy = *superblock;  // the library's accessors do not accept const
   if (!HasGoodChecksum(copy)) return false;
   const std::uint64_t size = ext2fs_blocks_count(&copy)
                              << (EXT2_MIN_BLOCK_LOG_SIZE + copy.s_log_block_size);

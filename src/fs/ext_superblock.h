@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Holdfast reads of an ext3 or ext4 superblock (libext2fs), and how far a filesystem can grow.
+// Reads an ext3 or ext4 superblock (libext2fs), and computes how far the filesystem can grow.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ExtSuperblock {
   std::uint32_t block_size = 0;
   std::uint32_t first_block = 0;  // 1 for blocks of 1 KiB
   std::uint32_t blocks_per_group = 0;
-  std::uint32_t metadata_blocks = 0;     // the most that one group spends on its own description
+  std::uint32_t metadata_blocks = 0;     // the most that one group needs for its own metadata
   std::uint32_t inode_table_blocks = 0;  // of one group
   std::uint32_t descriptor_size = 0;     // bytes of a group's descriptor
   std::uint32_t reserved_descriptor_blocks = 0;
@@ -24,9 +24,9 @@ struct ExtSuperblock {
   bool has_errors = false;  // the kernel or e2fsck recorded errors (EXT2_ERROR_FS)
 };
 
-// Whether the kernel may be changing the superblock while it is read. Its block count is right
-// then, too, because the kernel changes it in the page cache that is read here; its checksum need
-// not be.
+// Whether the kernel may be changing the superblock while it is read. The block count is correct
+// then, too, because the kernel changes it in the page cache, which is read here; the checksum may
+// be wrong.
 enum class Mounted { kNo, kYes };
 
 // FAILED_PRECONDITION naming e2fsck when there is no usable superblock; INTERNAL when the device
@@ -34,16 +34,16 @@ enum class Mounted { kNo, kYes };
 [[nodiscard]] absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device,
                                                               Mounted mounted);
 
-// True when the superblock is undamaged and clean and the filesystem fills its device: nothing is
-// to be checked or grown. One read, while ReadExtSuperblock flushes the device first (libext2fs
-// does, on opening it). False whenever in doubt.
+// True when the superblock is undamaged and clean and the filesystem fills its device: no check and
+// no growth is needed. One read, while ReadExtSuperblock flushes the device first (libext2fs does
+// when it opens the device). False when in doubt.
 [[nodiscard]] bool IsCleanAndFull(const os::BlockDevice& device);
 
 // True when the superblock carries the error flag. One read; false if it cannot be read.
 [[nodiscard]] bool ExtHasErrors(const os::BlockDevice& device);
 
-// The block count that the filesystem can grow to on a device of `size` bytes: all of it, except a
-// new last group that has hardly room for more than its own description, which both the kernel
+// The block count that the filesystem can grow to on a device of `size` bytes: the whole device,
+// except a new last group with hardly more space than for its own metadata, which both the kernel
 // (fs/ext4/resize.c, ext4_resize_fs) and resize2fs leave out. Never less than it has.
 [[nodiscard]] std::uint64_t ReachableBlocks(const ExtSuperblock& superblock, Bytes size);
 

@@ -18,7 +18,7 @@
 namespace holdfast::fs {
 namespace {
 
-// The undo file once it is being used: from then on it has to be used to its end.
+// The name of the undo file while it is being applied: from then on it must be applied completely.
 std::string UsedPath(const std::string& undo_path) { return undo_path + ".used"; }
 
 absl::StatusOr<bool> Exists(const std::string& path) {
@@ -39,7 +39,8 @@ absl::Status RemoveDurably(const std::string& path) {
   return os::Sync(directory.get(), file.parent_path().string());
 }
 
-// Durably, so that after a power cut in the middle it is not judged by the superblock again.
+// Durably: after a power cut in the middle, the superblock must not decide again whether the file
+// applies.
 absl::Status MarkUsed(const std::string& undo_path) {
   if (::rename(undo_path.c_str(), UsedPath(undo_path).c_str()) != 0) {
     return OsError(errno, fmt::format("cannot rename '{}'", undo_path));
@@ -48,8 +49,9 @@ absl::Status MarkUsed(const std::string& undo_path) {
   return os::Sync(directory.get(), undo_path);
 }
 
-// The programs take an empty file for none. They write to it what they are about to overwrite, so
-// it must be on the disk before the device is written to; they do not see to that themselves.
+// The programs treat an empty file as a missing one. They save in it what they are about to
+// overwrite, so the file must be on the disk before the device is written to; they do not ensure
+// that themselves.
 absl::Status MakeUndoFile(const std::string& path) {
   const std::filesystem::path place(path);
   ASSIGN_OR_RETURN(const os::UniqueFd directory, OpenParent(place));

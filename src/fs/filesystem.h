@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One interface over the filesystems that Holdfast makes: ext3, ext4, xfs, btrfs.
+// The interface of the filesystems that Holdfast creates: ext3, ext4, xfs, btrfs.
 #pragma once
 
 #include <sys/types.h>
@@ -21,74 +21,74 @@ struct FormatOptions {
   std::vector<std::string> extra;  // from ParseMkfsOptions
 };
 
-// Freezes the filesystem of an open directory and thaws it at once (os::FlushByFreezing), and keeps
-// account of it where a kill in between must be made good. An error when it is frozen already.
+// Freezes the filesystem of an open directory and thaws it at once (os::FlushByFreezing), and
+// records this where a kill in between must be repaired. An error when it is already frozen.
 using FreezeForAMoment = std::function<absl::Status(int root_fd)>;
 
 // Stateless, so thread-safe. Every child process is bounded in time, and formatting and checking
-// share a semaphore, so that a burst of new volumes does not take the machine.
+// share a semaphore, because a burst of new volumes must not overload the host.
 class Filesystem {
  public:
   virtual ~Filesystem() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  // The smallest device that mkfs takes and that can be grown from there by any amount.
+  // The smallest device that mkfs accepts and from which the filesystem can grow by any amount.
   [[nodiscard]] virtual Bytes min_size() const = 0;
 
   // Programs that Make, PrepareMount and Grow may start, for readiness checks.
   [[nodiscard]] virtual std::vector<std::string> programs() const = 0;
 
-  // Makes the filesystem. The caller has proved the device blank and recorded the intent. The
+  // Creates the filesystem. The caller has proved the device blank and recorded the intent. The
   // device is flushed before OK. INTERNAL with the end of mkfs's output; UNAVAILABLE when too many
-  // others are being made (here and in PrepareMount: nothing was done, repeat it).
+  // others are being created (here and in PrepareMount: nothing was done, repeat the call).
   [[nodiscard]] virtual absl::Status Make(const os::BlockDevice& device,
                                           const FormatOptions& options) const = 0;
 
-  // Takes back what an interrupted PrepareMount did to an unmounted device, given the same
-  // `undo_path`. OK, without any access to the device, when none was interrupted; INTERNAL when it
-  // cannot be taken back. xfs, btrfs: nothing.
+  // Undoes the changes of an interrupted PrepareMount to an unmounted device, given the same
+  // `undo_path`. OK, without any access to the device, when none was interrupted; INTERNAL when the
+  // changes cannot be undone. xfs, btrfs: nothing.
   [[nodiscard]] virtual absl::Status UndoInterrupted(const os::BlockDevice& device,
                                                      const std::string& undo_path) const = 0;
 
-  // What must be done to an unmounted, formatted device before a read-write mount. Starts no child
-  // for a clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth
-  // to the device size when it may not be done online for lack of CAP_SYS_RESOURCE. A growth that
-  // fails, or would take longer or more room than a pod can wait for (fs/ext_growth.h), is undone
-  // and logged, and the filesystem keeps its size. xfs, btrfs: nothing (the mount replays the log).
-  // Nothing is done to a device that is mounted somewhere, in a pod for instance, while its staging
-  // mount is missing. True if it was seen that the filesystem fills its device, so that CanGrow
-  // need not be asked. FAILED_PRECONDITION when a person must repair it: the message names the
-  // program to run. INTERNAL when the device cannot be read, or a growth that failed cannot be
-  // undone. `undo_path` names a file that is made and removed by ext's programs, and left by a
-  // kill; two calls must not share it.
+  // The steps on an unmounted, formatted device before a read-write mount. Starts no child for a
+  // clean filesystem. ext: `e2fsck -p` when the superblock carries the error flag, and growth to
+  // the device size when it cannot be done online for lack of CAP_SYS_RESOURCE. A growth that
+  // fails, or would exceed the limits of time and space (fs/ext_growth.h), is undone and logged,
+  // and the filesystem keeps its size. xfs, btrfs: nothing (the mount replays the log). Nothing is
+  // done to a device that is mounted somewhere, in a pod for instance, while its staging mount is
+  // missing. True if the filesystem is known to fill its device, so CanGrow need not be called.
+  // FAILED_PRECONDITION when a person must repair the filesystem: the message names the program to
+  // run. INTERNAL when the device cannot be read, or a growth that failed cannot be undone.
+  // `undo_path` names a file that ext's programs create and remove, and that a kill leaves behind;
+  // two calls must not share it.
   [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
                                                           const std::string& undo_path) const = 0;
 
   // Whether the filesystem, mounted at `mount_path`, is smaller than its device allows. A remainder
   // that the kernel would leave unused (less than a sensible block or allocation group) does not
-  // count, so false after every Grow. INTERNAL if the device is not mounted there.
+  // count, so the result is false after every Grow. INTERNAL if the device is not mounted there.
   [[nodiscard]] virtual absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,
                                                      const std::string& mount_path) const = 0;
 
-  // Grows the filesystem, mounted read-write at `mount_path`, to its device and verifies that it
-  // did. OK if it already fills it. After OK the new size survives a power cut. For ext and xfs,
-  // `freeze` is called before anything that would wait for the end of another program's freeze, and
+  // Grows the filesystem, mounted read-write at `mount_path`, to its device and verifies the
+  // result. OK if it already fills it. After OK the new size survives a power cut. For ext and xfs,
+  // `freeze` is called before any step that would wait for the end of another program's freeze, and
   // for xfs, whether it had to grow or not, once more at the end; its errors are returned. btrfs is
   // never frozen: UNAVAILABLE while its growth waits for the end of another program's freeze, after
-  // which it goes on. FAILED_PRECONDITION when growing online is not possible here (names the
+  // which it continues. FAILED_PRECONDITION when growing online is not possible here (names the
   // missing CAP_SYS_RESOURCE, or the recorded filesystem errors).
   [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
                                           const std::string& mount_path,
                                           const FreezeForAMoment& freeze) const = 0;
 
-  // Whether the filesystem, mounted or not, has noted that it is damaged. One read at most. xfs and
-  // btrfs keep no such note: they stop answering instead.
+  // Whether the filesystem, mounted or not, has recorded errors. One read at most. xfs and btrfs
+  // keep no such record: they stop answering instead.
   [[nodiscard]] virtual bool HasRecordedErrors(const os::BlockDevice& device) const = 0;
 
   // Turns the StorageClass parameter mkfsOptions into arguments: words separated by spaces, only
-  // options of mkfs that shape the filesystem. INVALID_ARGUMENT naming the word for options that
-  // name other files or devices, change the UUID, force, or that mkfs does not have.
+  // mkfs options that determine the layout of the filesystem. INVALID_ARGUMENT naming the word for
+  // options that name other files or devices, change the UUID, force, or are unknown to mkfs.
   [[nodiscard]] virtual absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const = 0;
 
@@ -103,8 +103,8 @@ class Filesystem {
 // The filesystem called `name` ("ext4"), valid permanently; nullptr if it is not supported.
 [[nodiscard]] const Filesystem* FindFilesystem(std::string_view name);
 
-// Waits, for seconds at most, for the end of a growth on this device that a call has not waited
-// for. After a thaw, so that the growth does not keep the mount busy.
+// Waits, for seconds at most, for the end of a growth on this device that no call waits for any
+// more. Call it after a thaw, because the growth keeps the mount busy.
 void AwaitGrowth(dev_t device);
 
 // Every supported name.

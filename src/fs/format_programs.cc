@@ -16,10 +16,10 @@ constexpr std::chrono::minutes kMaxWait{1};
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::minutes kMkfsDeadline{10};
 constexpr std::size_t kOutputInError = 1024;
-// Under -z, resize2fs and e2fsck of e2fsprogs 1.47 damage filesystems with blocks of 1 KiB: what
-// they zero by a request to the kernel stays in their own cache as it was (lib/ext2fs/unix_io.c,
-// unix_zeroout), and only for larger blocks does the undo file happen to empty that cache. With
-// this set they write the zeros instead.
+// Under -z, resize2fs and e2fsck of e2fsprogs 1.47 damage filesystems with blocks of 1 KiB: blocks
+// that they zero by a request to the kernel keep their old content in the programs' own cache
+// (lib/ext2fs/unix_io.c, unix_zeroout), and the undo file empties that cache only for larger
+// blocks. With this variable set they write the zeros instead.
 constexpr std::string_view kNoZeroout = "UNIX_IO_NOZEROOUT=1";
 
 // Formatting mostly waits for the disk, so more than one for each core.

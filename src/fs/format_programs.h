@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the programs that format, check and resize, only a few at the same time: each may use a
-// whole core and much of the disk, and a burst of new volumes must not take the machine.
-// Thread-safe.
+// whole core and much of the disk's bandwidth, and a burst of new volumes must not overload the
+// host. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace holdfast::fs {
 
 // Runs a mkfs program on `device` (appended to `argv`) for at most ten minutes and flushes the
 // device. INTERNAL with the end of the program's output if it fails; FAILED_PRECONDITION if it is
-// not installed; UNAVAILABLE if no place became free within a minute.
+// not installed; UNAVAILABLE if no permit became free within a minute.
 [[nodiscard]] absl::Status RunMkfs(std::vector<std::string> argv, const os::BlockDevice& device);
 
 constexpr std::chrono::minutes kMaintenanceDeadline{60};
@@ -26,7 +26,7 @@ constexpr std::chrono::minutes kMaintenanceDeadline{60};
     const std::vector<std::string>& argv,
     std::chrono::milliseconds deadline = kMaintenanceDeadline);
 
-// How a program ended and the end of what it said, without a trailing usage text: for errors.
+// For errors: how a program ended, and the end of its output without a trailing usage text.
 [[nodiscard]] std::string DescribeEnd(const os::CommandResult& result);
 
 }  // namespace holdfast::fs

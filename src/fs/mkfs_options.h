@@ -2,7 +2,7 @@
 // The StorageClass parameter mkfsOptions, checked word by word against what a filesystem allows.
 //
 // An allow-list, because mkfs programs run as root and have options that read and write other files
-// and devices, and new ones may come with any version of them.
+// and devices, and any new version may add more.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,15 @@ struct MkfsOption {
 };
 
 // The words of `text` (separated by spaces, at most 4 KiB) as arguments for `program`. The argument
-// of an option is the next word, or attached ("-b4096", "--nodesize=16k"); it comes back as a word
-// of its own. INVALID_ARGUMENT naming the word for an option or name that is not in `allowed`, an
-// option given twice (some mkfs programs drop one of them silently), a missing argument, and a word
-// that belongs to no option.
+// of an option is the next word, or attached ("-b4096", "--nodesize=16k"); it is returned as a
+// separate word. INVALID_ARGUMENT naming the word for an option or name that is not in `allowed`,
+// an option given twice (some mkfs programs drop one of them silently), a missing argument, and a
+// word that belongs to no option.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ParseMkfsWords(
     std::string_view program, const std::string& text, const std::vector<MkfsOption>& allowed);
 
-// INVALID_ARGUMENT if `arguments` (from ParseMkfsWords) give `option` the size "PREFIXnumber", with
-// 'k' behind it perhaps, and that is less than `least` bytes.
+// INVALID_ARGUMENT if `arguments` (from ParseMkfsWords) give `option` the size "PREFIXnumber",
+// optionally followed by 'k', and that is less than `least` bytes.
 [[nodiscard]] absl::Status RequireSizeOf(const std::vector<std::string>& arguments,
                                          std::string_view option, std::string_view prefix,
                                          std::uint32_t least);

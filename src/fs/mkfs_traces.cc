@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Seen with e2fsprogs 1.47.0, xfsprogs 6.1.0 and btrfs-progs 6.2; tests/root/fs/mkfs_traces_test.cc
-// looks at those that are installed.
+// checks the installed versions.
 #include "fs/mkfs_traces.h"
 
 #include <endian.h>
@@ -47,7 +47,7 @@ bool IsZero(const Piece& piece) {
 }
 
 // The kernel writes the time of a mount for writing before mount(2) returns (ext4_setup_super), and
-// no program takes it back: e2fsck and tune2fs change the count alone.
+// no program resets it: e2fsck and tune2fs change only the count.
 absl::StatusOr<bool> IsExtOfMkfsAlone(int fd) {
   constexpr Bytes kSuperblock = 1024;
   ASSIGN_OR_RETURN(const Piece piece, ReadAt(fd, 0));
@@ -57,9 +57,9 @@ absl::StatusOr<bool> IsExtOfMkfsAlone(int fd) {
          superblock.s_last_mounted[0] == 0;
 }
 
-// Places in xfs_dsb and xlog_rec_header (fs/xfs/libxfs/xfs_format.h, xfs_log_format.h). mkfs.xfs
-// clears sb_inprogress last, and leaves one record in the log, the first of cycle 1, with zeros
-// behind it. A mount for writing stamps the log from there on (xlog_clear_stale_blocks).
+// Offsets in xfs_dsb and xlog_rec_header (fs/xfs/libxfs/xfs_format.h, xfs_log_format.h). mkfs.xfs
+// clears sb_inprogress last, and leaves one record in the log, the first of cycle 1, followed by
+// zeros. A mount for writing stamps the log after that record (xlog_clear_stale_blocks).
 absl::StatusOr<bool> IsXfsOfMkfsAlone(int fd, Bytes device_size) {
   ASSIGN_OR_RETURN(const Piece superblock, ReadAt(fd, 0));
   constexpr std::size_t kInProgress = 126;
@@ -93,10 +93,10 @@ absl::StatusOr<bool> IsXfsOfMkfsAlone(int fd, Bytes device_size) {
   return IsZero(behind);
 }
 
-// Places in btrfs_super_block (include/uapi/linux/btrfs_tree.h). mkfs.btrfs commits six times (more
-// with quotas), never fills the tree log and leaves the UUID tree's generation out. What the kernel
-// writes counts from its commit on, which raises the generation and fills in that of the UUID tree,
-// or from an fsync, which fills the tree log.
+// Offsets in btrfs_super_block (include/uapi/linux/btrfs_tree.h). mkfs.btrfs commits six times
+// (more with quotas), never fills the tree log and leaves the UUID tree's generation unset. Writes
+// of the kernel count from its first commit, which raises the generation and sets that of the UUID
+// tree, or from an fsync, which fills the tree log.
 absl::StatusOr<bool> IsBtrfsOfMkfsAlone(int fd) {
   constexpr Bytes kSuperblock = 64 * kKiB;
   constexpr std::uint64_t kLastOfMkfs = 6;

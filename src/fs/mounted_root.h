@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The root directory of a mounted filesystem, proved to lie on one device before an ioctl acts on
-// it.
+// The root directory of a mounted filesystem, verified to be on the expected device before an ioctl
+// acts on it.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace holdfast::fs {
 
-// Opens the directory `mount_path`. INTERNAL if the filesystem there is not on `device`: growing by
-// ioctl would otherwise reach whatever filesystem lies below an empty mount point. NOT_FOUND if
-// there is no such directory.
+// Opens the directory `mount_path`. INTERNAL if the filesystem there is not on `device`: an ioctl
+// would otherwise grow the filesystem below an empty mount point. NOT_FOUND if there is no such
+// directory.
 [[nodiscard]] absl::StatusOr<os::UniqueFd> OpenMountedRoot(const os::BlockDevice& device,
                                                            const std::string& mount_path);
 

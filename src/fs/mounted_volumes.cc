@@ -33,7 +33,7 @@ std::string RecordedErrors() {
 absl::StatusOr<std::map<std::string, std::string>> FindProblems(const os::DeviceOwners& devices) {
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
   std::map<std::string, std::string> problems;
-  std::map<dev_t, std::string> uuids;  // empty: no volume's, whose mounts are not looked at
+  std::map<dev_t, std::string> uuids;  // empty: not a volume, its mounts are skipped
   for (const os::MountEntry& mount : mounts.entries()) {
     if (!devices.MayHaveName(NameIn(mount.source))) continue;
     const auto [known, first] = uuids.try_emplace(mount.device);

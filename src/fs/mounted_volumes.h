@@ -10,10 +10,10 @@
 
 namespace holdfast::fs {
 
-// What is wrong with the filesystem of each volume that is mounted in this name space, by the
-// volume's UUID: os::ProblemOf or errors that it has recorded. Those that nothing is wrong with are
-// left out. One read of the mount table, one look at each mount of a volume, and one read of
-// each volume that has ext. INTERNAL if the mount table cannot be read.
+// The problem of each mounted volume's filesystem in this name space, by the volume's UUID:
+// os::ProblemOf or errors that it has recorded. Volumes without a problem are left out. Costs one
+// read of the mount table, one inspection of each mount of a volume, and one read of each volume
+// with ext. INTERNAL if the mount table cannot be read.
 [[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> FindProblems(
     const os::DeviceOwners& devices);
 

@@ -22,27 +22,27 @@ struct FreeProbe {
 };
 using ProbeHandle = std::unique_ptr<std::remove_pointer_t<blkid_probe>, FreeProbe>;
 
-// What blkid_do_safeprobe(3) returns.
+// The return values of blkid_do_safeprobe(3).
 constexpr int kFound = 0;
 constexpr int kNothing = 1;
 constexpr int kAmbivalent = -2;
 
-// What a device that should be blank means.
+// The error for a device that should be blank.
 constexpr char kLeftAlone[] =
     "it was left alone and not formatted; if the volume was in use before, its record is older "
     "than its bytes: see 'A record that is older than its image' in docs/operations.md";
 
-// What a probe looks for.
+// The signatures that a probe searches for.
 enum class Scope {
   kEverything,
   // All but ZFS, whose four labels of 256 KiB lie in the first and last MiB: half of the cost of a
-  // probe, and nothing new where these are zero.
+  // probe, and redundant where these are zero.
   kAllButEnds,
   kOneFilesystem,
 };
 
-// libblkid reads some fifty places, nearly all of them in the first and last MiB, which are read
-// whole after that anyhow: fetched at once, they cost two reads.
+// libblkid reads about fifty places, nearly all of them in the first and last MiB, which are read
+// completely afterwards anyway: fetched at once, they cost two reads.
 void ReadAheadEnds(int fd, Bytes size) {
   ::posix_fadvise(fd, 0, kMiB, POSIX_FADV_WILLNEED);
   ::posix_fadvise(fd, std::max<Bytes>(0, size - kMiB), kMiB, POSIX_FADV_WILLNEED);
@@ -106,7 +106,7 @@ absl::StatusOr<ProbeResult> ProbeOpen(const os::UniqueFd& fd, const std::string&
   }
 }
 
-// Asks for the one filesystem alone: a full probe reads some fifty places of the device.
+// Probes for this one filesystem only: a full probe reads about fifty places of the device.
 absl::StatusOr<bool> HoldsFilesystem(const os::BlockDevice& device, const std::string& type,
                                      const std::string& uuid) {
   ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
@@ -158,7 +158,7 @@ absl::Status RequireFilesystem(const os::BlockDevice& device, const std::string&
                                const std::string& uuid) {
   ASSIGN_OR_RETURN(const bool holds, HoldsFilesystem(device, type, uuid));
   if (holds) return absl::OkStatus();
-  // Only now everything is looked for, to say what is there instead.
+  // Only now a full probe, to report what is there instead.
   ASSIGN_OR_RETURN(const ProbeResult found, Probe(device));
   if (found.content == Content::kNothingRecognised) {
     return FailedPrecondition(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on a device (libblkid's low-level probe; its cache is never asked).
+// Recognises the content of a device (libblkid's low-level probe, never its cache).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace holdfast::fs {
 
-// One thing that libblkid recognises on a device.
+// A signature that libblkid recognises on a device.
 struct Signature {
   std::string type;   // "ext4", "crypto_LUKS", "LVM2_member", or a partition table type ("gpt")
   std::string usage;  // "filesystem", "crypto", "raid", "other", "partition table"
@@ -17,7 +17,7 @@ struct Signature {
 };
 
 enum class Content {
-  kNothingRecognised,  // libblkid knows nothing of it; that alone does not make it blank
+  kNothingRecognised,  // libblkid recognises nothing; that alone does not mean blank
   kSignature,
 };
 
@@ -31,11 +31,11 @@ struct ProbeResult {
 // contradicting signatures. Never writes.
 [[nodiscard]] absl::StatusOr<ProbeResult> Probe(const os::BlockDevice& device);
 
-// OK only if nothing is recognised and head and tail read as zeros: the one condition under which a
-// device that its record calls never formatted may be formatted. FAILED_PRECONDITION says what was
-// found, or that the device is mounted or claimed by another program, that the bytes were left
-// alone, and what to do if the record is an old one; INTERNAL when the device cannot be read.
-// mke2fs makes no such check without a terminal, so this is the only guard in front of it.
+// OK only if nothing is recognised and head and tail read as zeros: the only condition under which
+// a device that was never formatted according to its record may be formatted. FAILED_PRECONDITION
+// says what was found, or that the device is mounted or claimed by another program, that the bytes
+// were not changed, and what to do if the record is an old one; INTERNAL when the device cannot be
+// read. mke2fs does not check this without a terminal, so this is the only guard before it.
 [[nodiscard]] absl::Status RequireBlank(const os::BlockDevice& device);
 
 // OK if the device holds the filesystem `type` with `uuid`, whatever other signatures are beside

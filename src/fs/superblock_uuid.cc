@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: fs/ext4/ext4.h (ext4_super_block), fs/xfs/libxfs/xfs_format.h (xfs_dsb),
+// Offsets: fs/ext4/ext4.h (ext4_super_block), fs/xfs/libxfs/xfs_format.h (xfs_dsb),
 // include/uapi/linux/btrfs_tree.h (btrfs_super_block).
 #include "fs/superblock_uuid.h"
 

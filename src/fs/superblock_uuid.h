@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UUID of a filesystem, by one read: the stage of every formatted volume needs it, and libblkid
-// takes twenty system calls for it.
+// The UUID of a filesystem, by one read: every stage of a formatted volume needs it, and libblkid
+// needs twenty system calls for it.
 #pragma once
 
 #include <string>

@@ -22,9 +22,9 @@ extern "C" {
 namespace holdfast::fs {
 namespace {
 
-// The file is divided into blocks. In the first is the header, in another a copy of the superblock
-// with its magic number inverted. From `key_block` on, a block of keys is followed by the pieces
-// that its keys describe, in their order, and then comes the next block of keys. All numbers are
+// The file is divided into blocks. The first holds the header, another one a copy of the superblock
+// with its magic number inverted. From `key_block` on, each block of keys is followed by the pieces
+// that its keys describe, in the same order, and by the next block of keys. All numbers are
 // little-endian.
 constexpr std::string_view kMagic = "E2UNDO02";
 struct Header {
@@ -92,8 +92,8 @@ absl::Status Damaged(const std::string& path, std::string_view what) {
   return Internal("the undo file '{}' is damaged: {}", path, what);
 }
 
-// The block size of the filesystem by the copy of its superblock: that in the header is 1024 while
-// the superblock itself is being written.
+// The block size of the filesystem from the copy of its superblock: the header has 1024 while the
+// superblock itself is being written.
 Bytes BlockSizeOf(const std::array<char, 1024>& superblock) {
   ext2_super_block fields;
   static_assert(sizeof(fields) == sizeof(superblock));
@@ -116,7 +116,7 @@ absl::StatusOr<UndoFile> UndoFile::Open(const std::string& path) {
   }
   Header header;
   ASSIGN_OR_RETURN(const std::string head, ReadAt(undo.file_.get(), 0, sizeof(header), path));
-  // Killed before the header was written, with nothing or zeros in its place.
+  // Killed before the header was written: nothing or zeros are in its place.
   if (head.size() < sizeof(header) || head.find_first_not_of('\0') == std::string::npos) {
     return undo;
   }
@@ -171,8 +171,8 @@ absl::Status UndoFile::ReadPieces(std::uint64_t count, Bytes key_block, Bytes bl
     std::memcpy(&magic, keys.data(), sizeof(magic));
     if (le32toh(magic) != kKeyMagic) return Damaged(path_, "keys are missing");
     ++block;
-    // The checksum of the block of keys may be half a write old after a power cut; each piece has
-    // its own.
+    // The checksum of the block of keys may be out of date after a power cut; each piece has its
+    // own.
     for (std::size_t i = 1; i <= keys_per_block && pieces_.size() < count; ++i) {
       Key key;
       std::memcpy(&key, keys.data() + i * sizeof(Key), sizeof(key));
@@ -204,8 +204,8 @@ absl::StatusOr<bool> UndoFile::MatchesSuperblock(const os::BlockDevice& device) 
   ASSIGN_OR_RETURN(const os::UniqueFd node, os::OpenBlockDevice(device, O_RDONLY));
   ASSIGN_OR_RETURN(const std::string now,
                    ReadAt(node.get(), kSuperblockOffset, kSuperblockSize, device.path));
-  // Not by the checksum in the header: over a superblock that ends with its own it is always the
-  // same.
+  // Not by the checksum in the header: it is the same for every superblock that ends with its own
+  // checksum.
   return std::ranges::equal(now, superblock_);
 }
 

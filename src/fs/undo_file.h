@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The undo files of e2fsprogs ("E2UNDO02", lib/ext2fs/undo_io.c): what e2fsck or resize2fs, run
-// with -z, overwrote on a device. They are put back here and not by e2undo(8), which ends with 0
-// also when it could not write a block (e2fsprogs 1.47), and then marks the superblock.
+// The undo files of e2fsprogs ("E2UNDO02", lib/ext2fs/undo_io.c): the blocks that e2fsck or
+// resize2fs, run with -z, overwrote on a device. They are written back here and not by e2undo(8),
+// which ends with 0 even when it could not write a block (e2fsprogs 1.47), and then marks the
+// superblock.
 #pragma once
 
 #include <array>
@@ -14,13 +15,13 @@
 
 namespace holdfast::fs {
 
-// What one undo file says. Keeps the file open. Not thread-safe.
+// One undo file, kept open. Not thread-safe.
 class UndoFile final {
  public:
   // NOT_FOUND if there is no such file; INTERNAL if it cannot be read or is not an undo file.
   [[nodiscard]] static absl::StatusOr<UndoFile> Open(const std::string& path);
 
-  // The program had not come to change the device: its header is written before.
+  // True if the program did not change the device: it writes the header first.
   [[nodiscard]] bool empty() const { return pieces_.empty(); }
 
   // Whether the superblock of the device is the one that the program saw when it last wrote to the
@@ -28,9 +29,9 @@ class UndoFile final {
   [[nodiscard]] absl::StatusOr<bool> MatchesSuperblock(const os::BlockDevice& device) const;
 
   // Writes everything back and flushes the device. Nothing is written before the whole file has
-  // been read and its checksums are right. May be killed and repeated. INTERNAL when the file is
-  // damaged, is not of this device, or a read or write fails; FAILED_PRECONDITION when another
-  // program has claimed the device.
+  // been read and its checksums have been verified. May be killed and repeated. INTERNAL when the
+  // file is damaged, belongs to another device, or a read or write fails; FAILED_PRECONDITION when
+  // another program has claimed the device.
   [[nodiscard]] absl::Status Restore(const os::BlockDevice& device) const;
 
  private:

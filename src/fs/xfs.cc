@@ -34,9 +34,9 @@ absl::StatusOr<xfs_fsop_geom> ReadGeometry(int root_fd, const std::string& mount
   return OsError(errno, fmt::format("cannot read the xfs geometry at '{}'", mount_path));
 }
 
-// The data blocks that the kernel makes of a device of `size`: it leaves out a last allocation
-// group of fewer than XFS_MIN_AG_BLOCKS (fs/xfs/xfs_fsops.c, xfs_growfs_data_private). Never less
-// than now: the same ioctl can shrink.
+// The data blocks that the kernel uses of a device of `size`: it leaves out a last allocation group
+// of fewer than XFS_MIN_AG_BLOCKS (fs/xfs/xfs_fsops.c, xfs_growfs_data_private). Never less than
+// the present number: the same ioctl can shrink.
 std::uint64_t ReachableBlocks(const xfs_fsop_geom& geometry, Bytes size) {
   std::uint64_t blocks = static_cast<std::uint64_t>(size) / geometry.blocksize;
   const std::uint64_t last_group = blocks % geometry.agblocks;
@@ -81,8 +81,8 @@ class XfsFilesystem final : public Filesystem {
     ASSIGN_OR_RETURN(const os::UniqueFd root, OpenMountedRoot(device, mount_path));
     ASSIGN_OR_RETURN(const xfs_fsop_geom before, ReadGeometry(root.get(), mount_path));
     const std::uint64_t target = ReachableBlocks(before, device.size);
-    // Also when nothing is left to grow: an earlier call may have been killed before the second
-    // one.
+    // Also when there is nothing left to grow: an earlier call may have been killed before its
+    // second freeze.
     RETURN_IF_ERROR(freeze(root.get()));
     if (target == before.datablocks) return absl::OkStatus();
     xfs_growfs_data request{.newblocks = target, .imaxpct = before.imaxpct};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about a block device, whatever is behind it (loop, LVM, RBD).
+// Facts about a block device of any kind (loop, LVM, RBD).
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@ namespace holdfast::os {
 
 struct BlockDevice {
   std::string path;  // "/dev/loop3"
-  dev_t number = 0;  // its identity: names alias, numbers do not
+  dev_t number = 0;  // its identity: a device can have several names
   Bytes size = 0;
   bool read_only = false;
 };
@@ -22,14 +22,14 @@ struct BlockDevice {
 // NOT_FOUND if there is no such node, INTERNAL if it is not a block device or cannot be read.
 [[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(const std::string& path);
 
-// The same of a node that is open already; `path` is its name.
+// The same for a node that is already open; `path` is its name.
 [[nodiscard]] absl::StatusOr<BlockDevice> InspectBlockDevice(int node_fd, const std::string& path);
 
-// Opens the device's node with `flags` of open(2) and makes sure that the name still stands for it.
-// The kernel forgets what it has read of a device when its last opener closes it, so who looks at
-// it several times keeps it open. NOT_FOUND if there is no such node, FAILED_PRECONDITION if O_EXCL
-// was asked for and another program has claimed it, INTERNAL if the name stands for another device
-// now.
+// Opens the device's node with `flags` of open(2) and checks that the name still refers to it. The
+// kernel drops its cache of a device when the last opener closes it, so a caller that reads a
+// device several times keeps it open. NOT_FOUND if there is no such node, FAILED_PRECONDITION if
+// O_EXCL was asked for and another program has claimed it, INTERNAL if the name stands for another
+// device now.
 [[nodiscard]] absl::StatusOr<UniqueFd> OpenBlockDevice(const BlockDevice& device, int flags);
 
 // True when the first and the last MiB (the whole of a smaller device) read as zeros: no boot
@@ -41,7 +41,7 @@ struct BlockDevice {
 // device itself refuse writes, because a read-only bind mount does not apply to device nodes.
 [[nodiscard]] absl::Status SetReadOnly(const BlockDevice& device, bool read_only);
 
-// Makes every byte of the device zero, durably; where the device can, by giving the room back.
+// Zeroes every byte of the device, durably; by freeing the space where the device supports that.
 [[nodiscard]] absl::Status ZeroBlockDevice(const BlockDevice& device);
 
 // Flushes what the kernel buffers for the device (fsync of its node).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device nodes are bind-mounted somewhere: published to a pod as raw block.
+// The device nodes that are bind-mounted somewhere: published to a pod as raw block.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace holdfast::os {
 // A snapshot of the mounts of this process's name space. Immutable, so thread-safe.
 class BoundNodes final {
  public:
-  // Reads mountinfo and leaves it at that: a fraction of what MountTable::Read costs. INTERNAL if
+  // Reads mountinfo without parsing it, at a fraction of the cost of MountTable::Read. INTERNAL if
   // it cannot be read.
   [[nodiscard]] static absl::StatusOr<BoundNodes> Read();
   // From text in mountinfo's format (proc(5)), for tests.
   explicit BoundNodes(std::string mountinfo) : text_(std::move(mountinfo)) {}
 
   // Whether a node of this name ("loop3"), also one that has been unlinked, is mounted anywhere.
-  // True as well for other things of that name: to be asked about devices that are not in use, of
-  // which nothing else has reason to be mounted.
+  // True also for unrelated files of that name, so ask only about devices that are not in use: no
+  // other file with such a name should be mounted.
   [[nodiscard]] bool Has(const std::string& name) const;
 
  private:

@@ -16,7 +16,7 @@
 namespace holdfast::os {
 namespace {
 
-constexpr int kCannotRun = 127;  // what a shell says of a program that it cannot run
+constexpr int kCannotRun = 127;  // a shell's exit code for a program that it cannot run
 
 struct ChildPlan {
   const char* program;
@@ -28,10 +28,10 @@ struct ChildPlan {
 };
 
 // Runs in the child, in the memory of its suspended parent: system calls only. Returns the errno of
-// what failed.
+// the call that failed.
 int BecomeProgram(const ChildPlan& plan) {
   if (plan.directory_fd >= 0 && ::fchdir(plan.directory_fd) != 0) return errno;
-  // Early, because if the parent is killed now, these copies keep its locks from a successor.
+  // Early: if the parent is killed now, these copies would keep its locks from its successor.
   const int null_fd = ::open("/dev/null", O_RDONLY);
   if (null_fd < 0 || ::dup2(null_fd, STDIN_FILENO) < 0 ||
       ::dup2(plan.output_fd, STDOUT_FILENO) < 0 || ::dup2(plan.output_fd, STDERR_FILENO) < 0 ||
@@ -39,7 +39,7 @@ int BecomeProgram(const ChildPlan& plan) {
     return errno;
   }
   if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
-  if (::getppid() != plan.parent) return ESRCH;  // killed before the signal was asked for
+  if (::getppid() != plan.parent) return ESRCH;  // killed before the signal was requested
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts one child process; os/process.h runs it to its end.
+// Starts one child process; os/process.h also waits for its end.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel knows about a TCP connection.
+// The kernel's information about a TCP connection.
 #pragma once
 
 #include <sys/types.h>
@@ -13,21 +13,21 @@
 namespace holdfast::os {
 
 struct Peer {
-  std::string address;  // as inet_ntop writes it; one of IPv4 as such, also on a socket of IPv6
+  std::string address;  // as inet_ntop writes it; an IPv4 address as such, even on an IPv6 socket
   std::uint16_t port = 0;
 };
 
-// Who is at the other end; nothing if the connection is broken, or not of TCP.
+// The peer; nothing if the connection is broken or is not TCP.
 [[nodiscard]] std::optional<Peer> PeerOf(int connection);
 
-// Bytes that have come since the connection began, read or not; nothing if the kernel does not say.
+// Bytes received since the connection began, read or not; nothing if the kernel does not report it.
 [[nodiscard]] std::optional<std::uint64_t> BytesReceived(int connection);
 
-// The socket's number, by which it is known whether a descriptor still stands for it; 0 if the
-// descriptor is closed.
+// The socket's inode number, which shows whether a descriptor still refers to the same socket; 0 if
+// the descriptor is closed.
 [[nodiscard]] ino_t InodeOf(int connection);
 
-// Another descriptor of the same connection; an invalid one if there is none left.
+// Another descriptor of the same connection; an invalid one if the process has none left.
 [[nodiscard]] UniqueFd DuplicateOf(int connection);
 
 }  // namespace holdfast::os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a block device is: what the kernel itself shows of it, so that teardown needs no pool, no
-// record and no reachable image. Each kind of pool proves its own devices.
+// The owner of a block device, from what the kernel itself shows: teardown must not need a pool, a
+// record or a reachable image. Each kind of pool identifies its own devices.
 #pragma once
 
 #include <sys/types.h>
@@ -16,9 +16,9 @@ namespace holdfast::os {
 
 struct DeviceOwner {
   enum class Kind {
-    kVolume,   // Holdfast made it of the volume `uuid`
+    kVolume,   // Holdfast's device for the volume `uuid`
     kForeign,  // another device of any kind
-    kNobody,   // there is no such device any more, or it shows nothing
+    kNobody,   // the device is gone, or the kernel shows no owner
   };
   Kind kind = Kind::kForeign;
   std::string uuid{};
@@ -30,17 +30,17 @@ struct DeviceOwner {
 [[nodiscard]] DeviceOwner VolumeOrForeign(std::optional<std::string> uuid);
 [[nodiscard]] DeviceOwner NobodysDevice();
 
-// How a kind of pool proves that a device is one of its volumes'.
+// How one kind of pool identifies the devices of its volumes.
 struct DeviceProof {
-  // Of the kernel's names for such devices: "loop" for loop3. Other programs' devices may have such
-  // names, too.
+  // The start of the kernel's names for such devices: "loop" for loop3. Other programs' devices can
+  // have such names, too.
   std::string_view prefix;
   // Whose the device <prefix><index> is, from what the kernel shows of it alone. INTERNAL if it
   // cannot be looked at: then it is not unmounted.
   absl::StatusOr<DeviceOwner> (*identify)(int index);
 };
 
-// Thread-safe. A device that no kind claims is foreign. Some 20 us a question. Errors as
+// Thread-safe. A device that no kind claims is foreign. About 20 us per call. Errors as
 // DeviceProof::identify.
 class DeviceOwners final {
  public:
@@ -49,10 +49,10 @@ class DeviceOwners final {
 
   [[nodiscard]] absl::StatusOr<DeviceOwner> OwnerOf(dev_t number) const;
 
-  // The same of a device by the kernel's name for it: "loop3", "rbd0".
+  // The same for a device by its kernel name: "loop3", "rbd0".
   [[nodiscard]] absl::StatusOr<DeviceOwner> OwnerOf(const std::string& device_name) const;
 
-  // Whether a volume's device could have this name, or it is that of one that is gone.
+  // Whether a volume's device, present or removed, could have this name.
   [[nodiscard]] bool MayHaveName(std::string_view device_name) const;
 
  private:

@@ -19,10 +19,11 @@ namespace holdfast::os {
 namespace {
 
 constexpr mode_t kFileMode = 0600;
-// A kill takes effect between pages: what fits into one is written whole or not at all.
+// A kill takes effect between pages: content that fits into one page is written whole or not at
+// all.
 constexpr std::size_t kPage = 4096;
 
-// The error of what needs room: blocks, an inode, a quota's rest.
+// The error of an operation that needs space: blocks, an inode, quota.
 absl::Status WriteError(int error_number, std::string_view what) {
   const absl::Status status = OsError(error_number, what);
   const bool full = error_number == ENOSPC || error_number == EDQUOT;
@@ -44,7 +45,7 @@ absl::Status OtherFilesystem(int directory_fd, const std::string& name) {
       PathBelow(directory_fd, name));
 }
 
-// open(2) of `name` that crosses no mount point; the result is invalid, with errno, on failure.
+// open(2) of `name` that crosses no mount point; on failure the result is invalid and errno is set.
 UniqueFd OpenOnSameMount(int directory_fd, const std::string& name, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_NOFOLLOW | O_CLOEXEC);
@@ -166,7 +167,7 @@ absl::Status MakeDirectoryAt(int directory_fd, const std::string& name, int mode
     return WriteError(errno, fmt::format("cannot make directory '{}'", name));
   }
   ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectoryAt(directory_fd, name));
-  // mkdirat takes the umask off the mode.
+  // mkdirat applies the umask to the mode.
   if (made && ::fchmod(directory.get(), permissions) != 0) {
     return OsError(errno, fmt::format("cannot set the mode of directory '{}'", name));
   }
@@ -178,7 +179,7 @@ bool ExistsAt(int directory_fd, const std::string& name) {
 }
 
 absl::StatusOr<std::vector<std::string>> ListDirectory(int directory_fd) {
-  // A description of its own, because a duplicate would share the caller's read position.
+  // A new open file description: a duplicate would share the caller's read position.
   const int fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return OsError(errno, "cannot open a directory to list it");
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(fd), ::closedir);
@@ -231,8 +232,8 @@ absl::Status WriteFileDurably(int directory_fd, const std::string& name, std::st
 }
 
 absl::Status ReplaceFile(int directory_fd, const std::string& name, std::string_view content) {
-  // Overwriting makes and removes nothing, which is most of the cost of the other way; but a file
-  // that is longer than a page would be overwritten in several steps.
+  // Overwriting creates and removes no file, which is most of the cost of replacing one; but a file
+  // longer than a page would be overwritten in several steps.
   if (content.size() <= kPage) {
     ASSIGN_OR_RETURN(const bool overwritten, Overwrite(directory_fd, name, std::string(content)));
     if (overwritten) return absl::OkStatus();
@@ -271,7 +272,7 @@ absl::StatusOr<UniqueFd> LockDirectory(int directory_fd, const std::string& name
       return FailedPrecondition(
           "the lock on the directory is held by another process; stop that one first");
     }
-    // NFS turns flock into a lock of bytes, which needs a file that is open for writing.
+    // NFS implements flock as a byte-range lock, which needs a file that is open for writing.
     if (errno != EBADF && errno != EOPNOTSUPP && errno != ENOLCK) {
       return OsError(errno, "cannot lock the directory");
     }

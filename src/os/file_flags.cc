@@ -11,7 +11,7 @@
 namespace holdfast::os {
 namespace {
 
-// 0, or why it could not be set.
+// 0, or the errno value of the failure.
 int AddFlag(int file_fd, int flag) {
   int flags = 0;
   if (::ioctl(file_fd, FS_IOC_GETFLAGS, &flags) != 0) return errno;
@@ -44,7 +44,7 @@ absl::Status DisableCopyOnWrite(int file_fd) {
 
 absl::Status MakeWritesSynchronous(int file_fd) {
   const int error = AddFlag(file_fd, FS_SYNC_FL);
-  // A filesystem may have flags (tmpfs since Linux 6.6) and yet not this one.
+  // A filesystem can have file flags (tmpfs since Linux 6.6) without having this one.
   if (error == 0 || error == ENOTTY || error == EOPNOTSUPP) return absl::OkStatus();
   return OsError(error, "set file flag SYNC");
 }

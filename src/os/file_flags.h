@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a filesystem is to do with a file, as chattr(1) says it.
+// File attributes that change how the filesystem writes a file (chattr(1)).
 #pragma once
 
 #include "core/status.h"
@@ -15,9 +15,9 @@ namespace holdfast::os {
 // the file is NOCOW. False elsewhere. INTERNAL when it is unknown.
 [[nodiscard]] absl::StatusOr<bool> IsCopiedOnWrite(int file_fd);
 
-// Whoever writes to the file, each write is on the disk before it returns (chattr +S). Does nothing
-// on a filesystem that has no such flag; ext4, xfs and btrfs have it. INTERNAL when the flag cannot
-// be set.
+// Makes every write to the file, by any process, reach the disk before it returns (chattr +S). Does
+// nothing on a filesystem without this flag; ext4, xfs and btrfs have it. INTERNAL when the flag
+// cannot be set.
 [[nodiscard]] absl::Status MakeWritesSynchronous(int file_fd);
 
 }  // namespace holdfast::os

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many files and connections the process may have open.
+// The limit on open files and connections of this process.
 #pragma once
 
 #include "core/status.h"
 
 namespace holdfast::os {
 
-// Raises the soft limit to the hard one, the most that needs no privilege, and returns it.
+// Raises the soft limit to the hard limit, which needs no privilege, and returns it.
 [[nodiscard]] absl::StatusOr<int> RaiseFileLimit();
 
 }  // namespace holdfast::os

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::uint32_t kSmallSector = 512;
 constexpr std::uint32_t kLargeSector = 4096;
-// Where there is no room to try it: every disk takes the large unit, and a loop device falls back
-// to buffered I/O where direct I/O is refused.
+// Where the disk is too full for a test: every disk accepts the large unit, and a loop device falls
+// back to buffered I/O where direct I/O is refused.
 constexpr DirectIoSupport kAssumed{.direct_io = true, .sector_size = kLargeSector};
 
 std::string UuidText(const unsigned char* uuid) {
@@ -64,7 +64,7 @@ struct FreeDeleter {
 };
 
 // The unit of direct I/O as the kernel states it (statx(2), STATX_DIOALIGN, Linux 6.1); 0 where the
-// file refuses direct I/O, nothing where the filesystem does not say.
+// file refuses direct I/O, nothing where the filesystem does not state it.
 std::optional<std::uint32_t> StatedDirectIoUnit(int fd) {
   struct statx facts {};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) != 0) return std::nullopt;

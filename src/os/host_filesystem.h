@@ -22,20 +22,20 @@ struct FilesystemSpace {
 // statvfs of an open file or directory.
 [[nodiscard]] absl::StatusOr<FilesystemSpace> MeasureFilesystem(int fd);
 
-// A text that stays the same over reboots and remounts and differs between filesystems:
-// "xfs:<uuid>", "btrfs:<uuid>", "ext:<fsid>" (made from the UUID by the kernel); only the type
-// ("tmpfs", "nfs", "type-1badface") where there is no such thing.
+// An identity that survives reboots and remounts and differs between filesystems: "xfs:<uuid>",
+// "btrfs:<uuid>", "ext:<fsid>" (made from the UUID by the kernel); only the type ("tmpfs", "nfs",
+// "type-1badface") where the filesystem has none.
 [[nodiscard]] absl::StatusOr<std::string> FilesystemIdentity(int fd);
 
-// How images below a directory are best attached to loop devices.
+// The best way to attach images below a directory to loop devices.
 struct DirectIoSupport {
   bool direct_io = false;
   std::uint32_t sector_size = 512;  // smallest logical sector that direct I/O works with, or 512
 };
 
-// Finds out on an unnamed temporary file in the directory: by what the kernel states (statx(2),
-// STATX_DIOALIGN, Linux 6.1), else by 512-byte direct reads, then 4096-byte ones. No direct I/O
-// where there are no unnamed files; direct I/O with 4096 where the disk is too full to find out.
+// Tests an unnamed temporary file in the directory: asks the kernel (statx(2), STATX_DIOALIGN,
+// Linux 6.1), and otherwise tries direct reads of 512 bytes, then of 4096. No direct I/O where the
+// filesystem has no unnamed files; direct I/O with 4096 where the disk is too full for the test.
 [[nodiscard]] absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd);
 
 }  // namespace holdfast::os

@@ -10,8 +10,8 @@
 
 namespace holdfast::os {
 
-// Holds the key for as long as it lives. Not to be passed to another thread: a process keyring
-// belongs to the thread that made it.
+// Keeps the key in the keyring until it is destroyed. Do not pass it to another thread: a process
+// keyring belongs to the thread that made it.
 class [[nodiscard]] CephKernelKey final {
  public:
   // `name` is the name by which the kernel looks it up; `base64` is the key as Ceph prints it.

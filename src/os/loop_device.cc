@@ -56,9 +56,9 @@ absl::StatusOr<std::optional<LoopDevice>> MatchLoop(int index, const struct stat
   const UniqueFd node = OpenLoop(index, O_RDONLY);
   loop_info64 info{};
   if (!node.valid() || ::ioctl(node.get(), LOOP_GET_STATUS64, &info) != 0) {
-    // Unbound, removed, or on its way there.
+    // Unbound, removed, or about to be.
     if (errno == ENXIO || errno == ENOENT || errno == ENODEV) return std::nullopt;
-    // The image was looked at a moment ago, so this is another one.
+    // Our image was inspected a moment ago, so this device has another one.
     if (IsOutOfReach(errno)) return std::nullopt;
     return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
   }
@@ -129,7 +129,7 @@ loop_config ConfigOf(int backing_fd, const LoopOptions& options) {
   return config;
 }
 
-// Brings the freshly bound device into the wished state; nothing if its number cannot be used.
+// Sets up the newly bound device as requested; nothing if its number cannot be used.
 absl::StatusOr<std::optional<LoopDevice>> SetUp(int node_fd, int index,
                                                 const LoopOptions& options) {
   loop_info64 info{};
@@ -150,7 +150,8 @@ struct Wanted {
 };
 
 // A number that no binding may use: an unbound device whose node is still mounted in a pod would
-// show the pod another volume's bytes; and discard that was switched off cannot be had back.
+// show the pod another volume's bytes; and discard that was switched off cannot be switched on
+// again.
 bool IsSpoiled(int index, const Wanted& wanted) {
   return wanted.bound_nodes.Has(fmt::format("loop{}", index)) ||
          (wanted.options.discard && DiscardIsSwitchedOff(index));
@@ -184,14 +185,14 @@ Attempt TryIdleNumbers(const Wanted& wanted) {
 }
 
 // Numbers from `command`: the lowest free one (LOOP_CTL_GET_FREE) or a new one (LOOP_CTL_ADD).
-// Others may take it before us, so it is tried more than once.
+// Another program may take it first, so several attempts are made.
 Attempt TryOfferedNumbers(int control_fd, unsigned long command, const Wanted& wanted) {
   for (int attempt = 0; attempt < kOfferAttempts; ++attempt) {
     const int index = ::ioctl(control_fd, command, -1);
     if (index < 0) return OsError(errno, "cannot get a free loop device");
     if (IsSpoiled(index, wanted)) {
-      // The kernel would go on offering this one. A new one was taken and spoiled by another, or
-      // has the number of one that was removed under a pod.
+      // The kernel would keep offering this one. A new one was taken and spoiled by another
+      // program, or has the number of a device that was removed while a pod had it.
       if (command == LOOP_CTL_GET_FREE) return std::nullopt;
       continue;
     }
@@ -212,7 +213,7 @@ Attempt TryUnboundNumbers(const Wanted& wanted) {
   return std::nullopt;
 }
 
-// From the cheapest source of numbers to the surest.
+// From the cheapest to the most reliable source of numbers.
 Attempt TryAllNumbers(int control_fd, const Wanted& wanted) {
   Attempt loop = std::nullopt;
   if (!wanted.options.discard) loop = TryIdleNumbers(wanted);

@@ -3,10 +3,10 @@
 //
 // A loop device is identified by its backing file's (device, inode), read by LOOP_GET_STATUS64,
 // never by its number or by a file name. The kernel lets one file be attached twice, which means
-// two caches over one set of bytes: callers attach only what FindLoop has not found, under a lock
-// of their own per image. Autoclear stays off: the device must outlive mounts of other name spaces
-// and restarts of the process. Needs CAP_SYS_ADMIN and kernel 5.8 (LOOP_CONFIGURE). All functions
-// are thread-safe; failures are INTERNAL unless said.
+// two caches over one set of bytes: callers attach an image only if FindLoops found no device of
+// it, under their own lock per image. Autoclear stays off: the device must outlive mounts in other
+// name spaces and restarts of the process. Needs CAP_SYS_ADMIN and kernel 5.8 (LOOP_CONFIGURE). All
+// functions are thread-safe; failures are INTERNAL unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ inline constexpr std::size_t kMaxLoopLabel = 63;  // LO_NAME_SIZE without its NU
 struct LoopDevice {
   int index = -1;  // N of /dev/loopN
   BlockDevice block;
-  bool direct_io = false;  // as the kernel has it: it may refuse
+  bool direct_io = false;  // the kernel's actual setting: it may refuse
   bool whole = true;       // shows all of the file (no offset, no size limit)
-  std::string label{};     // LoopOptions::label, or what another program put there
+  std::string label{};     // LoopOptions::label, or another program's text
 };
 
 struct LoopsOfImage {
@@ -46,25 +46,25 @@ struct LoopsOfImage {
   std::optional<LoopDevice> other{};  // one that another program attached, if it was found
 };
 
-// The loop devices whose backing file is the open file `image_fd`: the one of this label that shows
-// all of it, and one of any other. `hint` is a loop index to look at first (-1: none); if our own
-// is there, that is the answer, and no other is looked for. To learn cheaply that there is none,
-// let `image_fd` be the only open file description of the image: the kernel then answers at once (a
-// write lease, fcntl(2)). Otherwise all loop devices of the host are looked at, some 10 us each.
-// FAILED_PRECONDITION if two have the label.
+// The loop devices whose backing file is the open file `image_fd`: the one with this label that
+// shows the whole file, and one with any other label. `hint` is a loop index to try first (-1:
+// none); if our own device is there, no other is searched for. If there is none, the answer is
+// cheap as long as `image_fd` is the only open file description of the image: the kernel then gives
+// it at once (a write lease, fcntl(2)). Otherwise all loop devices of the host are inspected, about
+// 10 us each. FAILED_PRECONDITION if two devices have the label.
 [[nodiscard]] absl::StatusOr<LoopsOfImage> FindLoops(int image_fd, const std::string& label,
                                                      int hint = -1);
 
-// Attaches `image_fd` (open for writing unless read_only) to a free loop device and makes its node
-// if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A
-// number whose discard was left switched off is passed over if discard is wanted, and
-// used by preference if not, because switching it off takes the kernel some 15 ms. A number whose
-// node is mounted somewhere is passed over: it was published to a pod, and another program detached
-// it since. INTERNAL when no device could be configured within a bounded number of tries.
+// Attaches `image_fd` (open for writing unless read_only) to a free loop device and creates its
+// node if the kernel's has not appeared. Falls back to buffered I/O where direct I/O is refused. A
+// number whose discard was left switched off is passed over if discard is wanted, and used by
+// preference if not, because switching it off takes the kernel some 15 ms. A number whose node is
+// mounted somewhere is passed over: it was published to a pod, and another program detached it
+// since. INTERNAL when no device could be configured within a bounded number of tries.
 [[nodiscard]] absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options);
 
 // Makes an attached device refuse discard, as LoopOptions::discard = false does; OK if it does. A
-// process that was killed in AttachLoop leaves a device that still accepts it.
+// process that was killed in AttachLoop can leave a device that still accepts it.
 [[nodiscard]] absl::Status RefuseDiscard(const LoopDevice& loop);
 
 // Makes the kernel see the present size of the backing file (LOOP_SET_CAPACITY) and returns it.

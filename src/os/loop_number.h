@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop number N: its node /dev/loopN, its entry in sysfs, and the two settings that stick to it
-// beyond a binding and would hit the next image on the same number: discard switched off, and
-// BLKROSET. For loop_*.cc only; everybody else sees LoopDevice.
+// One loop number N: its node /dev/loopN, its entry in sysfs, and the two settings that outlast a
+// binding and would affect the next image on the same number: discard switched off, and BLKROSET.
+// Only for loop_*.cc; other code uses LoopDevice.
 #pragma once
 
 #include <linux/loop.h>
@@ -17,16 +17,16 @@ namespace holdfast::os {
 // "/dev/loop3"
 [[nodiscard]] std::string LoopPath(int index);
 
-// Opens the node with open(2)'s `flags`, after making it if it is missing: a container with a /dev
-// of its own does not see the nodes that the kernel makes. Invalid with errno set when it cannot be
-// opened: ENOENT there is no such number, ENXIO it is being unbound or removed, EBUSY (O_EXCL) it
-// is mounted or claimed otherwise.
+// Opens the node with open(2)'s `flags`, after creating it if it is missing: a container with its
+// own /dev does not see the nodes that the kernel creates. On failure the result is invalid and
+// errno is set: ENOENT if the number does not exist, ENXIO if it is being unbound or removed, EBUSY
+// (O_EXCL) if it is mounted or claimed otherwise.
 [[nodiscard]] UniqueFd OpenLoop(int index, int flags);
 
-// Every number there is, bound or not, in no order.
+// All existing numbers, bound or not, in no particular order.
 [[nodiscard]] std::vector<int> LoopNumbers();
 
-// LoopOptions::label, or what another program put there.
+// LoopOptions::label, or another program's text.
 [[nodiscard]] std::string LabelOf(const loop_info64& info);
 
 // The errno of LOOP_GET_STATUS64 for a bound device whose file cannot be looked at, because the
@@ -37,7 +37,7 @@ namespace holdfast::os {
 // True while a file is bound to it.
 [[nodiscard]] bool IsBound(int index);
 
-// True if the device takes discard requests, which punch holes into its image.
+// True if the device accepts discard requests, which punch holes into its image.
 [[nodiscard]] bool AcceptsDiscard(int index);
 
 // True if discard was switched off on a number that supports it. Known only once the
@@ -45,8 +45,8 @@ namespace holdfast::os {
 // (LOOP_CTL_REMOVE): the kernel refuses to raise the limit again.
 [[nodiscard]] bool DiscardIsSwitchedOff(int index);
 
-// INTERNAL if the kernel refuses. Waits for the device's queue to freeze: some 15 ms, nothing if
-// discard is off already.
+// INTERNAL if the kernel refuses. Waits for the device's queue to freeze: about 15 ms, or not at
+// all if discard is already off.
 [[nodiscard]] absl::Status SwitchDiscardOff(int index);
 
 // True if BLKROSET, not the way it is attached (`info`), makes the open device read-only.

@@ -24,7 +24,7 @@ std::uint64_t ReadLimit(const std::string& path) {
   return error == std::errc() && end == text.data() + text.size() ? limit : kNone;
 }
 
-// Of the group that a line of /proc/self/cgroup names; see cgroups(7). A line is
+// The limit of the group that a line of /proc/self/cgroup names; see cgroups(7). A line is
 // "number:controllers:path", without controllers for version 2.
 std::uint64_t LimitOfGroup(const std::string& line) {
   const std::size_t first = line.find(':');
@@ -35,7 +35,7 @@ std::uint64_t LimitOfGroup(const std::string& line) {
   if (!version2 && controllers.find(",memory,") == std::string::npos) return kNone;
   const std::string root = version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
   const std::string file = version2 ? "/memory.max" : "/memory.limit_in_bytes";
-  // A limit of any group above counts, too. A container's own group may be mounted as the root.
+  // The limits of all parent groups count, too. A container's own group may be mounted as the root.
   std::uint64_t limit = ReadLimit(root + file);
   std::string path = line.substr(second + 1);
   while (path.size() > 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process may have.
+// The memory limit of this process.
 #pragma once
 
 #include <cstdint>

@@ -143,7 +143,7 @@ absl::Status ValidateMountFlag(std::string_view flag, const std::string& place) 
   return InvalidArgument("{}: the mount option '{}' is refused: {}", place, name, reason);
 }
 
-// What the kernel has to say about the last fsconfig call: lines such as "e EXT4-fs: Unknown ...".
+// The kernel's messages about the last fsconfig call: lines such as "e EXT4-fs: Unknown ...".
 std::string KernelWords(int filesystem_fd) {
   std::string words;
   char line[512];

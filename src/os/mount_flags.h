@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mount flags from a request: which ones may reach a mount at all, and what a filesystem says to
-// them. All functions are thread-safe.
+// Mount flags from a request: which ones are allowed at all, and which ones a filesystem accepts.
+// All functions are thread-safe.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ namespace holdfast::os {
 [[nodiscard]] absl::Status ValidateMountFlags(const std::vector<std::string>& flags,
                                               const std::string& field);
 
-// The flags as mount(2) wants them: joined by commas.
+// The flags as mount(2) expects them: joined by commas.
 [[nodiscard]] std::string JoinMountFlags(const std::vector<std::string>& flags);
 
 // Asks the kernel whether `filesystem` knows the flags that concern it, without any device (fsopen

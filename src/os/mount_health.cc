@@ -16,7 +16,7 @@ bool HasOption(const std::string& options, const char* name) {
   return mnt_optstr_get_option(options.c_str(), name, nullptr, nullptr) == 0;
 }
 
-// An error that the filesystem itself gives, not the way to it.
+// An error of the filesystem itself, not of the path to it.
 bool IsDead(const std::string& path) {
   const auto look = LookAtMount();
   struct statx facts {};

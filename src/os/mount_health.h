@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether mounted filesystems have stopped working, as far as the kernel says so without any I/O.
+// Detects mounted filesystems that have stopped working, as far as the kernel shows it without I/O.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace holdfast::os {
 // seen: only a write would show it.
 [[nodiscard]] std::string ProblemOf(const MountEntry& mount);
 
-// The same for a filesystem that gave an error instead of an answer.
+// The problem of a filesystem that returned an error instead of an answer.
 [[nodiscard]] std::string DeadFilesystem();
 
 }  // namespace holdfast::os

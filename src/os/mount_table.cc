@@ -33,7 +33,7 @@ bool HasReadOnly(const char* options) {
   return options != nullptr && mnt_optstr_get_option(options, "ro", nullptr, nullptr) == 0;
 }
 
-// Of a device whose node is missing in this /dev.
+// The number of a device whose node is missing in this /dev.
 dev_t NumberInSysfs(const std::string& path) {
   unsigned int major = 0;
   unsigned int minor = 0;
@@ -165,7 +165,7 @@ absl::StatusOr<MountTable> MountTable::Parse(const std::string& mountinfo) {
 const MountEntry* MountTable::At(const std::string& target) const {
   const MountEntry* seen = nullptr;
   int parent_id = 0;
-  // No walk is longer than the table, whatever the table says.
+  // No walk is longer than the table, even if the table has a cycle.
   for (std::size_t step = 0; step < entries_.size(); ++step) {
     const MountEntry* const next = NextOnPath(entries_, parent_id, target);
     if (next == nullptr) break;

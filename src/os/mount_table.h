@@ -16,7 +16,7 @@ struct MountEntry {
   int id = 0;              // unique while the mount exists; statx calls it stx_mnt_id
   int parent_id = 0;       // 0 for a mount whose parent is not in the table: the root
   std::string target;      // mount point, unescaped
-  std::string root;        // what of the filesystem is seen there; "/loop3" for a bound device node
+  std::string root;        // the visible part of the filesystem; "/loop3" for a bound device node
   std::string filesystem;  // "ext4", "devtmpfs", ...
   std::string source;      // "/dev/loop3"
   // The block device behind it: mountinfo's number, or, where that is anonymous (btrfs), the number
@@ -32,24 +32,23 @@ struct MountEntry {
 // thread-safe.
 class MountTable final {
  public:
-  // Without any mount.
+  // An empty table.
   MountTable() = default;
-  // INTERNAL when mountinfo cannot be read or understood: a table that lacks a line is worse than
-  // none.
+  // INTERNAL when mountinfo cannot be read or parsed: a table that lacks a line is worse than none.
   [[nodiscard]] static absl::StatusOr<MountTable> Read();
   // The same from text in mountinfo's format (proc(5)), for tests and tools.
   [[nodiscard]] static absl::StatusOr<MountTable> Parse(const std::string& mountinfo);
 
-  // The mount that is seen at exactly `target`: the topmost of a stack, and none that another mount
-  // further up the path hides. nullptr if `target` is not a mount point.
+  // The mount that is visible at exactly `target`: the topmost of a stack, and never one that is
+  // hidden by a mount further up the path. nullptr if `target` is not a mount point.
   [[nodiscard]] const MountEntry* At(const std::string& target) const;
 
   // The mount of this id; nullptr if there is none.
   [[nodiscard]] const MountEntry* WithId(int id) const;
 
-  // Whether both are mounted at one path, or at one directory that is seen at two paths: the kernel
-  // gives the second a copy of every mount on the first (shared mounts, mount_namespaces(7)), and
-  // takes it away again.
+  // Whether both are mounted at the same path, or at the same directory visible at two paths: the
+  // kernel gives the second path a copy of every mount on the first (shared mounts,
+  // mount_namespaces(7)) and removes the copy with it.
   [[nodiscard]] bool AreOnePlace(const MountEntry& a, const MountEntry& b) const;
 
   // Every mount that shows the filesystem on block device `device`.
@@ -66,7 +65,7 @@ class MountTable final {
   std::vector<MountEntry> entries_;
 };
 
-// The text that MountTable::Read makes sense of, which takes most of its time.
+// The text that MountTable::Read parses; the parsing takes most of its time.
 [[nodiscard]] absl::StatusOr<std::string> ReadMountInfo();
 
 // The block device behind the filesystem that `path` is on (as MountEntry::device), without reading

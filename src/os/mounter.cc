@@ -33,8 +33,8 @@ absl::Status RequireBlockDevice(const std::string& path) {
   return Internal("cannot mount '{}': it is not a block device", path);
 }
 
-// Through the handle, libmount and the kernel meet the very directory that was checked. 0, or a
-// negative errno.
+// Through the handle, libmount and the kernel use the very directory that was checked. Returns 0 or
+// a negative errno.
 int Prepare(libmnt_context* context, const DeviceMount& mount, const std::string& target) {
   std::string options = JoinMountFlags(mount.flags);
   if (mount.read_only) options += options.empty() ? "ro" : ",ro";
@@ -71,7 +71,7 @@ absl::Status MountError(libmnt_context* context, int rc, const DeviceMount& moun
                                        mount.filesystem, target, reason);
   if (mnt_context_syscall_called(context) == 0) return Internal("{} (libmount error {})", what, rc);
   const int error_number = mnt_context_get_syscall_errno(context);
-  // EINVAL says the same for a flag and for a foreign superblock.
+  // EINVAL can mean a refused flag or a foreign superblock.
   if (error_number == EINVAL) {
     RETURN_IF_ERROR(Annotate(AskFilesystemAboutFlags(mount.filesystem, mount.flags),
                              fmt::format("cannot mount '{}' on '{}'", mount.device, target)));
@@ -148,7 +148,7 @@ absl::Status Unmount(const TargetPath& target) {
   const std::string path = target.through_parent();
   bool unmounted = ::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0;
   if (!unmounted && errno == EBUSY) {
-    // A child that is being started may still have a copy of a descriptor that is closed by now.
+    // A child that is being started may still have a copy of a descriptor that this process closed.
     const auto gate = HoldBackSpawns();
     const auto looks = HoldBackLooks();
     unmounted = ::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0;
@@ -156,7 +156,7 @@ absl::Status Unmount(const TargetPath& target) {
   if (unmounted) return absl::OkStatus();
   const int error_number = errno;
   if (error_number == ENOENT) return absl::OkStatus();
-  // EINVAL says "no mount point", but also that a user name space has locked the mount.
+  // EINVAL means "not a mount point", but also that a user name space has locked the mount.
   if (error_number == EINVAL && target.HasNoMount()) return absl::OkStatus();
   if (error_number == EBUSY) {
     return FailedPrecondition(

@@ -13,29 +13,29 @@ namespace holdfast::os {
 
 struct DeviceMount {
   std::string device;      // block device node
-  std::string filesystem;  // always given: nothing is guessed
+  std::string filesystem;  // required: it is never guessed
   bool read_only = false;
   std::vector<std::string> flags;  // mount options, each checked by ValidateMountFlags
 };
 
 // Mounts a filesystem on the directory at `target` through libmount (no fstab, no utab, no mount
 // helpers, no path canonicalisation). Never falls back to read-only by itself: a read-write mount
-// of a write-protected device fails. INTERNAL with the kernel's reason where there is one;
-// INVALID_ARGUMENT when the filesystem refuses the flags (see AskFilesystemAboutFlags); what
-// TargetPath::OpenHandle says when there is no directory.
+// of a write-protected device fails. INTERNAL with the kernel's reason where it gives one;
+// INVALID_ARGUMENT when the filesystem refuses the flags (see AskFilesystemAboutFlags); the errors
+// of TargetPath::OpenHandle when there is no directory.
 [[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target);
 
-// Binds `source`, an open directory or device node (O_PATH suffices), on what is at `target` (of
-// the same kind): what was checked is what is bound, whatever its path leads to by now. `name` is
-// what errors call the source. A read-only bind is read-only before it becomes visible (open_tree,
-// mount_setattr, move_mount). `flags` are per-mount flags to add: those of noexec, nosuid, nodev,
-// noatime, nodiratime, relatime, strictatime; others belong to the filesystem and are ignored here.
+// Binds `source`, an open directory or device node (O_PATH suffices), on `target` (of the same
+// type): the object that was checked is bound, even if its path leads elsewhere by now. `name`
+// names the source in errors. A read-only bind is read-only before it becomes visible (open_tree,
+// mount_setattr, move_mount). `flags` adds per-mount flags: noexec, nosuid, nodev, noatime,
+// nodiratime, relatime, strictatime; others belong to the filesystem and are ignored here.
 [[nodiscard]] absl::Status BindMount(const UniqueFd& source, const std::string& name,
                                      const TargetPath& target, bool read_only,
                                      const std::vector<std::string>& flags);
 
-// Takes away the topmost mount at `target`. OK if there is none, or nothing at all. Never lazy,
-// never forced. FAILED_PRECONDITION when it is busy.
+// Unmounts the topmost mount at `target`. OK if there is none, or if `target` does not exist. Never
+// lazy, never forced. FAILED_PRECONDITION when it is busy.
 [[nodiscard]] absl::Status Unmount(const TargetPath& target);
 
 }  // namespace holdfast::os

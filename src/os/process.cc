@@ -44,7 +44,7 @@ absl::StatusOr<std::string> ResolveProgram(const std::vector<std::string>& argv)
   return WithCode(path.status(), absl::StatusCode::kFailedPrecondition);
 }
 
-// Reads a pipe and keeps the end of what came.
+// Reads a pipe and keeps the end of the output.
 class OutputTail final {
  public:
   explicit OutputTail(UniqueFd pipe) : pipe_(std::move(pipe)) {}

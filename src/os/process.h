@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one external program, bounded in time and output.
 //
-// What the child gets is said in os/child.h; its process group is killed as a whole when the
-// deadline passes.
+// os/child.h describes what the child gets. Its whole process group is killed when the deadline
+// passes.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ struct CommandResult {
 };
 
 // Runs argv[0] (a bare name is looked up in /usr/sbin, /usr/bin, /sbin, /bin) with the NAME=VALUE
-// words of `environment` beside the fixed ones (os/child.h), and waits for it.
-// FAILED_PRECONDITION when the program is not there (names the program), INTERNAL when it cannot be
-// started or when `deadline` passed and the group was killed. A non-zero exit is OK: read the
-// result. Thread-safe; waits on a pidfd, so it never reaps another's child.
+// words of `environment` in addition to the fixed ones (os/child.h), and waits for it.
+// FAILED_PRECONDITION when the program is not installed (names the program), INTERNAL when it
+// cannot be started or when `deadline` passed and the group was killed. A non-zero exit is OK: read
+// the result. Thread-safe; waits on a pidfd, so it never reaps another's child.
 [[nodiscard]] absl::StatusOr<CommandResult> RunCommand(
     const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
     const std::vector<std::string>& environment = {});
@@ -33,8 +33,9 @@ struct CommandResult {
 [[nodiscard]] absl::Status RunCommandOrFail(const std::vector<std::string>& argv,
                                             std::chrono::milliseconds deadline);
 
-// RunCommandOrFail, with an open directory as the program's working directory, which it can then
-// name ".": whatever has since been mounted at the directory's path, the program acts on this one.
+// RunCommandOrFail with an open directory as the program's working directory, which the program
+// names ".": it then acts on this directory, even if another filesystem has been mounted at the
+// path since.
 [[nodiscard]] absl::Status RunCommandIn(int directory_fd, const std::vector<std::string>& argv,
                                         std::chrono::milliseconds deadline);
 

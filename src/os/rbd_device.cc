@@ -21,7 +21,7 @@ constexpr char kBus[] = "/sys/bus/rbd";
 constexpr char kDevices[] = "/sys/bus/rbd/devices";
 // Writes to sysfs are limited to a page.
 constexpr std::size_t kMaxAttribute = 4096;
-// How long the kernel may wait for the cluster before it gives a mapping up (libceph's
+// How long the kernel may wait for the cluster before it gives up on a mapping (libceph's
 // mount_timeout, in seconds); less than a CO waits for NodeStageVolume.
 constexpr int kMapSeconds = 20;
 constexpr std::chrono::seconds kBusyPatience{5};
@@ -76,8 +76,8 @@ absl::Status NoModule() {
 
 bool IsLoaded() { return ::access(kDevices, F_OK) == 0; }
 
-// Whether the device directory describes the head of such an image. A device that goes away while
-// it is looked at is none.
+// Whether the device directory describes the head of such an image. A device that disappears
+// meanwhile does not count.
 bool Shows(int device_fd, const RbdImageName& prefix) {
   const auto is = [&](const char* name, const std::string& wanted) {
     const auto found = Attribute(device_fd, name);
@@ -214,7 +214,7 @@ absl::Status UnmapRbdDevice(const RbdDevice& device) {
         WriteAttribute(BusFile("remove"), fmt::format("{}", device.index), error);
     if (written.ok() || error == ENOENT) return absl::OkStatus();
     if (error != EBUSY) return Annotate(written, fmt::format("unmap {}", device.block.path));
-    // udev looks at every device that changes.
+    // udev opens every device that changes.
     if (std::chrono::steady_clock::now() > deadline) {
       return FailedPrecondition("{} is in use: a program has it open", device.block.path);
     }

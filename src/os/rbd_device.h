@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block devices over images of a Ceph cluster, made by the kernel's own client (krbd).
+// Block devices for images of a Ceph cluster, created by the kernel's own client (krbd).
 //
 // The interface is sysfs (Documentation/ABI/testing/sysfs-bus-rbd in the kernel's sources): a line
 // written to add_single_major maps an image, a number written to remove_single_major unmaps it, and
 // every mapped device shows which image it is. Needs root, the module rbd, and Linux 5.3 for the
 // features that Holdfast's images have. All functions are thread-safe; failures are INTERNAL unless
-// said.
+// stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct RbdDevice {
 struct RbdMapping {
   RbdImageName image;
   std::vector<std::string> monitors;  // addresses with ports
-  bool messenger_v2 = false;          // they speak the second protocol only
+  bool messenger_v2 = false;          // they accept only the second protocol
   std::string user;                   // without "client."
-  std::string key;                    // base64 text; reaches the kernel by its keyring alone
+  std::string key;                    // base64 text; passed to the kernel only by its keyring
   bool read_only = false;
 };
 
@@ -52,13 +52,12 @@ struct RbdMapping {
 // image's. None on a kernel without rbd.
 [[nodiscard]] absl::StatusOr<std::vector<RbdDevice>> FindRbdDevices(const RbdImageName& prefix);
 
-// Maps an image that FindRbdDevices has not found, with a client of its own for this device alone,
-// so that fencing it fences nothing else. Answers when the device is there.
-// FAILED_PRECONDITION: no rbd module, or the cluster refuses the user; UNAVAILABLE: the cluster did
-// not answer in time.
+// Maps an image that FindRbdDevices did not find, with a separate client for this device, so
+// fencing that client fences nothing else. Returns when the device exists. FAILED_PRECONDITION: no
+// rbd module, or the cluster refuses the user; UNAVAILABLE: the cluster did not answer in time.
 [[nodiscard]] absl::StatusOr<RbdDevice> MapRbdImage(const RbdMapping& mapping);
 
-// Makes the kernel look at the image's size again and returns it.
+// Makes the kernel read the image's size again and returns it.
 [[nodiscard]] absl::StatusOr<Bytes> RefreshRbdDevice(const RbdDevice& device);
 
 // Unmaps; OK if it is not mapped any more. FAILED_PRECONDITION when a program has the device open

@@ -31,7 +31,7 @@ std::vector<int> OpenDescriptors() {
 void Release(int fd) {
   struct stat facts {};
   if (::fstat(fd, &facts) != 0) return;
-  // A thread that waits for a socket still has it after the close.
+  // A thread that waits on a socket still holds it after the close.
   if (S_ISSOCK(facts.st_mode)) ::shutdown(fd, SHUT_RDWR);
   if (S_ISSOCK(facts.st_mode) || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)) ::close(fd);
 }

@@ -18,7 +18,7 @@ constexpr std::size_t kPerCall = 128;
 }  // namespace
 
 absl::StatusOr<bool> SharesExtents(int file_fd, std::size_t limit) {
-  // The kernel puts the extents right behind the head.
+  // The kernel puts the extents right after the header.
   alignas(fiemap) std::array<char, sizeof(fiemap) + kPerCall * sizeof(fiemap_extent)> buffer{};
   auto* const head = reinterpret_cast<fiemap*>(buffer.data());
   for (std::size_t seen = 0; seen < limit;) {

@@ -28,8 +28,8 @@ UniqueFd OpenWithoutSymlinks(int directory_fd, const std::string& path, unsigned
       static_cast<int>(::syscall(SYS_openat2, directory_fd, path.c_str(), &how, sizeof(how))));
 }
 
-// What is wrong with the text of `path`, which begins with "/" and does not end in one; empty if
-// nothing is.
+// The problem with the text of `path`, which begins with "/" and does not end in one; empty if
+// there is none.
 std::string_view FindMalformedComponent(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);

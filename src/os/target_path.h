@@ -34,8 +34,8 @@ class TargetPath final {
   // A path that leads to the same place through the held parent, for calls that take only text.
   [[nodiscard]] std::string through_parent() const;
 
-  // A text that is the same for all paths that lead to this place, such as those of a directory
-  // that is mounted twice, and for no other.
+  // A text that is the same for all paths to this place, such as those of a directory that is
+  // mounted twice, and different for all others.
   [[nodiscard]] std::string place() const;
 
   // Makes an empty directory (mode 0750) or regular file (mode 0600) there. OK if one of that kind
@@ -43,9 +43,9 @@ class TargetPath final {
   [[nodiscard]] absl::Status MakeDirectory() const;
   [[nodiscard]] absl::Status MakeFile() const;
 
-  // True if surely nothing is mounted there: one statx(2), where reading the mount table costs more
-  // with every mount of the host. False also when the kernel cannot say (before 5.8, or a
-  // filesystem that answers nothing any more).
+  // True if certainly nothing is mounted there. Costs one statx(2), while the cost of reading the
+  // mount table grows with the mounts of the host. False also when the kernel cannot say (before
+  // 5.8, or a filesystem that no longer answers).
   [[nodiscard]] bool HasNoMount() const;
 
   // Opens what is there (the root of the topmost mount, if it is a mount point) with O_PATH.
@@ -54,8 +54,8 @@ class TargetPath final {
   [[nodiscard]] absl::StatusOr<UniqueFd> OpenHandle() const;
 
   // Removes an empty directory, or a file of length zero; OK if nothing is there.
-  // FAILED_PRECONDITION when it is not empty, of another kind, or still a mount point: what we did
-  // not make is not ours to delete.
+  // FAILED_PRECONDITION when it is not empty, of another kind, or still a mount point: files that
+  // we did not create are not ours to delete.
   [[nodiscard]] absl::Status RemoveIfEmpty() const;
 
  private:

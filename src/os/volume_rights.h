@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node must be allowed to do before it can give a pod a volume.
+// Checks the permissions that a node needs before it can give a pod a volume.
 #pragma once
 
 #include "core/status.h"
