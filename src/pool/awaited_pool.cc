@@ -2,12 +2,11 @@
 #include "pool/awaited_pool.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <optional>
 
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace holdfast::pool {
 namespace {
@@ -26,9 +25,9 @@ struct AwaitedPool::Keeper {
   void Run();
   absl::StatusOr<std::unique_ptr<Pool>> Attempt(bool first);
   void NoteOpened(bool first, const absl::Status& status);
-  void Serve(std::unique_ptr<Pool> made);
-  void Report(const absl::Status& failed);
-  void Answer(std::unique_lock<std::mutex>& lock);
+  void Serve(std::unique_ptr<Pool> made) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Report(const absl::Status& failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Keep(absl::Status answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const PoolInfo known;
   const Source source;
@@ -37,26 +36,26 @@ struct AwaitedPool::Keeper {
   std::unique_ptr<Pool> pool;           // set once, before `opened`
   std::atomic<Pool*> opened = nullptr;  // then it is served
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool stopping = false;                   // guarded by mutex, like all below
-  bool busy = true;                        // with an attempt or an answer, which may never end
-  bool tried = false;                      // the first attempt has ended, well or not
-  std::optional<absl::Status> first_open;  // how it went with opening
-  absl::Status problem;                    // of the last attempt
-  bool asked = false;                      // CheckReady wants an answer
-  bool overdue = false;                    // and one call has waited for it in vain
-  std::uint64_t answers = 0;
-  absl::Status ready;  // the last answer
+  Mutex mutex;
+  CondVar changed;
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  bool busy ABSL_GUARDED_BY(mutex) = true;    // with an attempt or an answer, which may never end
+  bool tried ABSL_GUARDED_BY(mutex) = false;  // the first attempt has ended, well or not
+  std::optional<absl::Status> first_open ABSL_GUARDED_BY(mutex);  // how it went with opening
+  absl::Status problem ABSL_GUARDED_BY(mutex);                    // of the last attempt
+  bool asked ABSL_GUARDED_BY(mutex) = false;                      // CheckReady wants an answer
+  bool overdue ABSL_GUARDED_BY(mutex) = false;  // and one call has waited for it in vain
+  std::uint64_t answers ABSL_GUARDED_BY(mutex) = 0;
+  absl::Status ready ABSL_GUARDED_BY(mutex);  // the last answer
 };
 
 void AwaitedPool::Keeper::Run() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   for (bool first = true; opened.load() == nullptr; first = false) {
     busy = true;
-    lock.unlock();
+    lock.Unlock();
     absl::StatusOr<std::unique_ptr<Pool>> attempt = Attempt(first);
-    lock.lock();
+    lock.Lock();
     busy = false;
     tried = true;
     if (attempt.ok()) {
@@ -64,13 +63,19 @@ void AwaitedPool::Keeper::Run() {
     } else {
       Report(attempt.status());
     }
-    changed.notify_all();
-    const auto is_stopping = [this] { return stopping; };
-    if (!attempt.ok() && changed.wait_for(lock, times.retry, is_stopping)) return;
+    changed.NotifyAll();
+    const auto is_stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return stopping; };
+    if (!attempt.ok() && changed.WaitFor(lock, times.retry, is_stopping)) return;
   }
-  while (!stopping) {
-    changed.wait(lock, [this] { return stopping || asked; });
-    if (asked && !stopping) Answer(lock);
+  while (true) {
+    changed.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return stopping || asked; });
+    if (stopping) return;
+    asked = false;
+    busy = true;
+    lock.Unlock();
+    absl::Status answer = pool->CheckReady();
+    lock.Lock();
+    Keep(std::move(answer));
   }
 }
 
@@ -90,9 +95,9 @@ absl::StatusOr<std::unique_ptr<Pool>> AwaitedPool::Keeper::Attempt(bool first) {
 }
 
 void AwaitedPool::Keeper::NoteOpened(bool first, const absl::Status& status) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (first && !first_open) first_open = status;
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 void AwaitedPool::Keeper::Serve(std::unique_ptr<Pool> made) {
@@ -109,17 +114,12 @@ void AwaitedPool::Keeper::Report(const absl::Status& failed) {
   LogWarning("pool '{}' cannot be served: {}", known.name, MessageOf(failed));
 }
 
-void AwaitedPool::Keeper::Answer(std::unique_lock<std::mutex>& lock) {
-  asked = false;
-  busy = true;
-  lock.unlock();
-  absl::Status answer = pool->CheckReady();
-  lock.lock();
+void AwaitedPool::Keeper::Keep(absl::Status answer) {
   busy = false;
   ready = std::move(answer);
   overdue = false;
   ++answers;
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 AwaitedPool::AwaitedPool(PoolInfo known, Source source, Times times)
@@ -129,11 +129,12 @@ AwaitedPool::AwaitedPool(PoolInfo known, Source source, Times times)
 AwaitedPool::~AwaitedPool() {
   bool hangs = false;
   {
-    std::unique_lock lock(keeper_->mutex);
+    MutexLock lock(keeper_->mutex);
     keeper_->stopping = true;
-    keeper_->changed.notify_all();
-    hangs =
-        !keeper_->changed.wait_for(lock, keeper_->times.check, [this] { return !keeper_->busy; });
+    keeper_->changed.NotifyAll();
+    hangs = !keeper_->changed.WaitFor(
+        lock, keeper_->times.check,
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(keeper_->mutex) { return !keeper_->busy; });
   }
   if (hangs) {
     thread_.detach();
@@ -150,7 +151,7 @@ const PoolInfo& AwaitedPool::info() const {
 absl::StatusOr<Pool*> AwaitedPool::Opened() const {
   Pool* const pool = keeper_->opened.load(std::memory_order_acquire);
   if (pool != nullptr) return pool;
-  const std::lock_guard lock(keeper_->mutex);
+  const MutexLock lock(keeper_->mutex);
   if (keeper_->pool != nullptr) return keeper_->pool.get();
   if (!keeper_->tried) {
     return Unavailable("pool '{}' is not served yet: it is being opened, or does not answer",
@@ -162,9 +163,11 @@ absl::StatusOr<Pool*> AwaitedPool::Opened() const {
 
 absl::Status AwaitedPool::WaitUntilOpened() {
   Keeper& keeper = *keeper_;
-  std::unique_lock lock(keeper.mutex);
+  MutexLock lock(keeper.mutex);
   const auto until = keeper.started + keeper.times.start;
-  if (!keeper.changed.wait_until(lock, until, [&] { return keeper.first_open.has_value(); })) {
+  if (!keeper.changed.WaitUntil(lock, until, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(keeper.mutex) {
+        return keeper.first_open.has_value();
+      })) {
     LogWarning("pool '{}' does not answer: the start goes on without it", keeper.known.name);
     return absl::OkStatus();
   }
@@ -176,9 +179,11 @@ absl::Status AwaitedPool::WaitUntilOpened() {
 
 absl::Status AwaitedPool::Recover() {
   Keeper& keeper = *keeper_;
-  std::unique_lock lock(keeper.mutex);
+  MutexLock lock(keeper.mutex);
   const auto until = keeper.started + keeper.times.start;
-  if (!keeper.changed.wait_until(lock, until, [&] { return keeper.tried; })) {
+  if (!keeper.changed.WaitUntil(lock, until, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(keeper.mutex) {
+        return keeper.tried;
+      })) {
     LogWarning("the volumes of pool '{}' are not counted yet: the start goes on without it",
                keeper.known.name);
   }
@@ -188,13 +193,15 @@ absl::Status AwaitedPool::Recover() {
 absl::Status AwaitedPool::CheckReady() {
   RETURN_IF_ERROR(Opened().status());
   Keeper& keeper = *keeper_;
-  std::unique_lock lock(keeper.mutex);
+  MutexLock lock(keeper.mutex);
   const std::uint64_t before = keeper.answers;
   keeper.asked = true;
-  keeper.changed.notify_all();
+  keeper.changed.NotifyAll();
   // One call finds out that the pool hangs; the next ones need not.
   if (!keeper.overdue) {
-    keeper.changed.wait_for(lock, keeper.times.check, [&] { return keeper.answers > before; });
+    keeper.changed.WaitFor(
+        lock, keeper.times.check,
+        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(keeper.mutex) { return keeper.answers > before; });
   }
   if (keeper.answers > before) return keeper.ready;
   keeper.overdue = true;

@@ -55,7 +55,7 @@ absl::StatusOr<Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
   Room room = PromisableRoom(space);
   const auto start = std::chrono::steady_clock::now();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool changed = room.available != counted_room_;
     if (!changed || start - counted_at_ < kCountingShare * count_took_) {
       room.available = std::min(room.available, counted_room_);
@@ -65,7 +65,7 @@ absl::StatusOr<Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
   ledger_.Recount(AllocationMeter(pool));
   ASSIGN_OR_RETURN(const os::FilesystemSpace after, os::MeasureFilesystem(pool.root));
   room.available = std::min(room.available, PromisableRoom(after).available);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   counted_at_ = std::chrono::steady_clock::now();
   count_took_ = counted_at_ - start;
   counted_room_ = room.available;

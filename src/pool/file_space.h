@@ -5,9 +5,9 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/mutex.h"
 #include "pool/ledger.h"
 #include "pool/pool.h"
 #include "pool/pool_directory.h"
@@ -48,11 +48,11 @@ class FileSpace final {
   const std::string pool_name_;
   Ledger ledger_;
 
-  std::mutex mutex_;
-  // The last Recount: when, how long it took, how much was free. Guarded by mutex_.
-  std::chrono::steady_clock::time_point counted_at_{};
-  std::chrono::steady_clock::duration count_took_{};
-  Bytes counted_room_ = 0;
+  Mutex mutex_;
+  // The last Recount: when, how long it took, how much was free.
+  std::chrono::steady_clock::time_point counted_at_ ABSL_GUARDED_BY(mutex_){};
+  std::chrono::steady_clock::duration count_took_ ABSL_GUARDED_BY(mutex_){};
+  Bytes counted_room_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // The same for one call.

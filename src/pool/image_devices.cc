@@ -195,19 +195,19 @@ absl::StatusOr<os::LoopsOfImage> ImageDevices::FindLoops(int image_fd, const std
 absl::Status ImageDevices::DetachUnused(const os::LoopDevice& loop, const std::string& uuid) {
   RETURN_IF_ERROR(os::RequireUnused(loop.block));
   RETURN_IF_ERROR(os::DetachLoop(loop));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   loop_hints_.erase(uuid);
   return absl::OkStatus();
 }
 
 int ImageDevices::LoopHint(const std::string& uuid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = loop_hints_.find(uuid);
   return found == loop_hints_.end() ? -1 : found->second;
 }
 
 void ImageDevices::RememberLoop(const std::string& uuid, int index) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   loop_hints_[uuid] = index;
 }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "os/loop_device.h"
 #include "pool/volume_record.h"
 
@@ -61,8 +61,9 @@ class ImageDevices final {
 
   const std::string tag_;
   const bool direct_io_;
-  std::mutex mutex_;
-  std::map<std::string, int> loop_hints_;  // uuid -> loop index to look at first; guarded by mutex_
+  Mutex mutex_;
+  // Uuid -> loop index to look at first.
+  std::map<std::string, int> loop_hints_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::pool

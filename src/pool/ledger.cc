@@ -25,7 +25,7 @@ Ledger::Grant::Grant(Grant&& other) noexcept
 
 Ledger::Grant::~Grant() {
   if (ledger_ == nullptr) return;
-  const std::lock_guard lock(ledger_->mutex_);
+  const MutexLock lock(ledger_->mutex_);
   const auto found = ledger_->entries_.find(uuid_);
   if (found == ledger_->entries_.end()) return;  // the volume went, and its promise with it
   Entry entry = found->second;
@@ -37,7 +37,7 @@ absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provision
                                               Bytes increment, const MeasureRoom& measure_room,
                                               const MeasureAllocated& measure_allocated) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(const Room room, measure_room());
     // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
     if (increment <= RoomLeft(provisioning, room, totals_.thin_provisioned)) {
@@ -45,7 +45,7 @@ absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provision
     }
   }
   Recount(measure_allocated);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const Room room, measure_room());
   const Bytes left = RoomLeft(provisioning, room, totals_.thin_debt);
   if (increment <= left) return Promise(uuid, provisioning, increment);
@@ -54,24 +54,24 @@ absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provision
 
 void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes promised,
                  Bytes allocated) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Change(uuid, Entry{.provisioning = provisioning, .promised = promised, .allocated = allocated});
 }
 
 void Ledger::Remove(const std::string& uuid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Change(uuid, std::nullopt);
 }
 
 void Ledger::Recount(const MeasureAllocated& measure) {
   std::vector<std::pair<std::string, std::uint64_t>> seen;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [uuid, entry] : entries_) seen.emplace_back(uuid, entry.change);
   }
   for (const auto& [uuid, change] : seen) {
     const std::optional<Bytes> allocated = measure(uuid);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(uuid);
     if (!allocated || found == entries_.end()) continue;
     // Measured before the entry was what it is now, or even another volume of the same name.
@@ -83,19 +83,19 @@ void Ledger::Recount(const MeasureAllocated& measure) {
 }
 
 Bytes Ledger::LargestPromise(Provisioning provisioning, const Room& room) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Bytes left = RoomLeft(provisioning, room, totals_.thin_debt);
   return AlignDown(std::max<Bytes>(0, left), kVolumeGranularity);
 }
 
 Bytes Ledger::Promised(Provisioning provisioning) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return provisioning == Provisioning::kThick ? totals_.thick_provisioned
                                               : totals_.thin_provisioned;
 }
 
 Bytes Ledger::PromisedTo(const std::string& uuid, Provisioning provisioning) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(uuid);
   const bool known = found != entries_.end() && found->second.provisioning == provisioning;
   return known ? found->second.promised : 0;
@@ -105,7 +105,6 @@ Bytes Ledger::ReserveOf(const Room& room) const {
   return std::max(policy_.reserve_bytes, Scale(room.total, policy_.reserve_fraction));
 }
 
-// Requires mutex_.
 Ledger::Grant Ledger::Promise(const std::string& uuid, Provisioning provisioning, Bytes increment) {
   const auto found = entries_.find(uuid);
   Entry entry = found == entries_.end() ? Entry{.provisioning = provisioning} : found->second;
@@ -128,7 +127,6 @@ absl::Status Ledger::Refusal(Provisioning provisioning, Bytes increment, const R
                            FormatBytes(increment), ToString(provisioning), FormatBytes(left));
 }
 
-// Requires mutex_.
 void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) {
   const auto found = entries_.find(uuid);
   if (found != entries_.end()) {
@@ -140,7 +138,6 @@ void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) 
   entries_.emplace(uuid, *entry).first->second.change = ++changes_;
 }
 
-// Requires mutex_.
 void Ledger::Account(const Entry& entry, int sign) {
   const Bytes debt = DebtOf(entry.promised, entry.allocated);
   const bool thick = entry.provisioning == Provisioning::kThick;
@@ -148,7 +145,7 @@ void Ledger::Account(const Entry& entry, int sign) {
   (thick ? totals_.thick_debt : totals_.thin_debt) += sign * debt;
 }
 
-// Requires mutex_. How many more bytes of that kind fit; negative when promises exceed the room.
+// How many more bytes of that kind fit; negative when promises exceed the room.
 Bytes Ledger::RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_debt) const {
   const Bytes room_for_promises = room.available - ReserveOf(room) - totals_.thick_debt;
   if (provisioning == Provisioning::kThick) {

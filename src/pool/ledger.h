@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "core/mutex.h"
 #include "core/pool_config.h"
 #include "core/volume.h"
 
@@ -92,18 +92,21 @@ class Ledger final {
     Bytes thin_debt = 0;
   };
 
-  Grant Promise(const std::string& uuid, Provisioning provisioning, Bytes increment);
+  Grant Promise(const std::string& uuid, Provisioning provisioning, Bytes increment)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status Refusal(Provisioning provisioning, Bytes increment, const Room& room,
                                      Bytes left) const;
-  void Change(const std::string& uuid, const std::optional<Entry>& entry);
-  void Account(const Entry& entry, int sign);
-  [[nodiscard]] Bytes RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_debt) const;
+  void Change(const std::string& uuid, const std::optional<Entry>& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Account(const Entry& entry, int sign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] Bytes RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_debt) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SpacePolicy policy_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // by uuid; guarded by mutex_
-  Totals totals_;                         // sums over entries_; guarded by mutex_
-  std::uint64_t changes_ = 0;             // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by uuid
+  Totals totals_ ABSL_GUARDED_BY(mutex_);                         // sums over entries_
+  std::uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace holdfast::pool

@@ -25,7 +25,7 @@ absl::Status Questions::Run(const std::string& pool, std::function<void()> ask,
   const auto question = std::make_shared<Question>();
   const auto work = std::make_shared<std::function<void()>>(std::move(ask));
   question->end = question->begun + patience;
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   const auto [first, last] = state_->open.equal_range(pool);
   const auto late = std::find_if(
       first, last, [&](const auto& open) { return open.second->end <= question->begun; });
@@ -42,12 +42,12 @@ absl::Status Questions::Run(const std::string& pool, std::function<void()> ask,
       End(*state, pool, question, std::move(failure));
     }).detach();
   } catch (const std::system_error&) {  // no thread can be started: the caller's must do
-    lock.unlock();
+    lock.Unlock();
     (*work)();
     return absl::OkStatus();
   }
   state_->open.emplace(pool, question);
-  if (state_->answered.wait_until(lock, question->end, [&] { return question->answered; })) {
+  if (state_->answered.WaitUntil(lock, question->end, [&] { return question->answered; })) {
     return question->failure;
   }
   return NoAnswer(pool, question->begun);
@@ -55,22 +55,23 @@ absl::Status Questions::Run(const std::string& pool, std::function<void()> ask,
 
 void Questions::End(State& state, const std::string& pool,
                     const std::shared_ptr<Question>& question, absl::Status failure) {
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   question->answered = true;
   question->failure = std::move(failure);
   const auto [first, last] = state.open.equal_range(pool);
   state.open.erase(
       std::find_if(first, last, [&](const auto& open) { return open.second == question; }));
-  state.answered.notify_all();
+  state.answered.NotifyAll();
 }
 
 void Questions::AwaitAnswers() const {
-  std::unique_lock lock(state_->mutex);
-  state_->answered.wait(lock, [this] { return state_->open.empty(); });
+  MutexLock lock(state_->mutex);
+  state_->answered.Wait(
+      lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) { return state_->open.empty(); });
 }
 
 std::set<std::string> Questions::Unanswered() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::set<std::string> pools;
   for (const auto& [pool, question] : state_->open) pools.insert(pool);
   return pools;

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/status.h"
 #include "pool/pool.h"
 
@@ -62,9 +61,9 @@ class Questions final {
     absl::Status failure;  // to ask at all
   };
   struct State {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::multimap<std::string, std::shared_ptr<Question>> open;  // by pool; guarded by mutex
+    Mutex mutex;
+    CondVar answered;
+    std::multimap<std::string, std::shared_ptr<Question>> open ABSL_GUARDED_BY(mutex);  // by pool
   };
 
   absl::Status Run(const std::string& pool, std::function<void()> ask,

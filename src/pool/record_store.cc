@@ -53,12 +53,12 @@ absl::Status RecordStore::Write(int volumes_fd, const VolumeRecord& record) {
 }
 
 void RecordStore::Forget(const std::string& uuid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   index_.erase(uuid);
 }
 
 bool RecordStore::Lists(const std::string& uuid) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return index_.contains(uuid);
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<std::string>> RecordStore::Uuids(int directory_fd) {
 }
 
 std::vector<Volume> RecordStore::List(const std::string& after_uuid, std::size_t limit) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Volume> volumes;
   for (auto entry = index_.upper_bound(after_uuid); entry != index_.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
@@ -79,12 +79,12 @@ std::vector<Volume> RecordStore::List(const std::string& after_uuid, std::size_t
 }
 
 std::size_t RecordStore::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return index_.size();
 }
 
 void RecordStore::Remember(const Volume& volume) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (IsUsable(volume.state)) {
     index_.insert_or_assign(volume.id.uuid, volume);
   } else {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "pool/volume_record.h"
 
 namespace holdfast::pool {
@@ -43,8 +43,8 @@ class RecordStore final {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, Volume> index_;  // usable volumes by uuid; guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, Volume> index_ ABSL_GUARDED_BY(mutex_);  // usable volumes by uuid
 };
 
 }  // namespace holdfast::pool

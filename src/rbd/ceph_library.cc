@@ -3,8 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
 #include <optional>
+
+#include "core/mutex.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -44,9 +45,9 @@ absl::StatusOr<CephLibrary> LoadAll() {
 }  // namespace
 
 absl::StatusOr<const CephLibrary*> LoadCephLibrary() {
-  static std::mutex mutex;
-  static std::optional<CephLibrary> loaded;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::optional<CephLibrary> loaded ABSL_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   if (!loaded) {
     ASSIGN_OR_RETURN(loaded, LoadAll());
   }

@@ -150,7 +150,7 @@ absl::StatusOr<std::string> Cluster::AskMonitors(const std::string& command) {
 absl::StatusOr<std::shared_ptr<Cluster>> Clusters::Get(const CephAccess& access) {
   Slot& slot = SlotOf(access);
   const int seen = slot.attempts.load();
-  const std::lock_guard lock(slot.mutex);
+  const MutexLock lock(slot.mutex);
   if (slot.cluster != nullptr && !slot.cluster->is_dead()) return slot.cluster;
   // Whoever waited while an attempt failed would only fail in the same way, later.
   if (slot.attempts.load() != seen && !slot.failure.ok()) return slot.failure;
@@ -169,12 +169,12 @@ absl::StatusOr<std::shared_ptr<Cluster>> Clusters::Get(const CephAccess& access)
 
 void Clusters::Forget(const CephAccess& access) {
   Slot& slot = SlotOf(access);
-  const std::lock_guard lock(slot.mutex);
+  const MutexLock lock(slot.mutex);
   slot.cluster.reset();
 }
 
 Clusters::Slot& Clusters::SlotOf(const CephAccess& access) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return slots_[access];
 }
 

@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/mutex.h"
 #include "core/pool_config.h"
 #include "rbd/ceph_library.h"
 
@@ -79,16 +79,16 @@ class Clusters final {
 
  private:
   struct Slot {
-    std::mutex mutex;              // held while connecting: other callers need that connection, too
+    Mutex mutex;                   // held while connecting: other callers need that connection, too
     std::atomic<int> attempts{0};  // that have ended
-    absl::Status failure;          // of the last attempt; guarded by mutex
-    std::chrono::steady_clock::time_point failed_at{};  // guarded by mutex
-    std::shared_ptr<Cluster> cluster;                   // guarded by mutex
+    absl::Status failure ABSL_GUARDED_BY(mutex);  // of the last attempt
+    std::chrono::steady_clock::time_point failed_at ABSL_GUARDED_BY(mutex){};
+    std::shared_ptr<Cluster> cluster ABSL_GUARDED_BY(mutex);
   };
   Slot& SlotOf(const CephAccess& access);
 
-  std::mutex mutex_;
-  std::map<CephAccess, Slot> slots_;  // guarded by mutex_; slots stay where they are
+  Mutex mutex_;
+  std::map<CephAccess, Slot> slots_ ABSL_GUARDED_BY(mutex_);  // a slot stays where it is
 };
 
 }  // namespace holdfast::rbd

@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                       .node = "",
                       .default_filesystem = config.default_filesystem,
                       .topology = config.topology};
-  auto common = std::make_shared<Common>(process, std::move(known_pools), std::move(clusters));
-  common->identity = std::move(identity);
+  auto common = std::make_shared<Common>(process, std::move(known_pools), std::move(identity),
+                                         std::move(clusters));
   return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, std::move(common)));
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<pool::Pool*> RbdPool::WithCredentials(const Secrets& secrets) {
   std::vector<RbdPool*> outdated;
   pool::Pool* found = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [entry, is_new] = users_.try_emplace(access);
     if (is_new) {
       for (const auto& [other, pool] : users_) {
@@ -85,7 +85,7 @@ absl::StatusOr<pool::Pool*> RbdPool::WithCredentials(const Secrets& secrets) {
 
 void RbdPool::Disconnect() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ceph_.reset();
   }
   common_->clusters->Forget(access_);
@@ -154,7 +154,7 @@ absl::StatusOr<pool::PoolUsage> RbdPool::GetUsage() {
 absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() const {
   ASSIGN_OR_RETURN(const CephAccess access, PresentAccess());
   if (const Ceph present = PresentConnection(access)) {
-    const std::lock_guard lock(common_->mutex);
+    const MutexLock lock(common_->mutex);
     common_->last_access = access;
     return present;
   }
@@ -164,7 +164,7 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() const {
     if (absl::IsUnavailable(made)) return made;
     if (!made.ok()) LogWarning("pool '{}': {}", info_.name, MessageOf(made));
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ceph_ = ceph;
   ceph_access_ = access;
   return ceph;
@@ -174,14 +174,14 @@ absl::StatusOr<RbdPool::Ceph> RbdPool::Connect() const {
 absl::StatusOr<RbdPool::Ceph> RbdPool::Reach(const CephAccess& access) const {
   ASSIGN_OR_RETURN(auto cluster, common_->clusters->Get(access));
   ASSIGN_OR_RETURN(Ceph ceph, CephPool::Open(std::move(cluster), info_.location));
-  const std::lock_guard lock(common_->mutex);
+  const MutexLock lock(common_->mutex);
   RETURN_IF_ERROR(RequireKnown(ceph->identity()));
   common_->last_access = access;
   return ceph;
 }
 
 std::optional<std::string> RbdPool::KnownIdentity() const {
-  const std::lock_guard lock(common_->mutex);
+  const MutexLock lock(common_->mutex);
   return common_->identity;
 }
 
@@ -194,7 +194,7 @@ absl::StatusOr<Semaphore::Permit> RbdPool::TakeImagePermit() {
 
 // Null if there is none of that user's that works.
 RbdPool::Ceph RbdPool::PresentConnection(const CephAccess& access) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool works = ceph_ != nullptr && !ceph_->cluster().is_dead() && ceph_access_ == access;
   if (!works) ceph_.reset();
   return ceph_;
@@ -202,7 +202,7 @@ RbdPool::Ceph RbdPool::PresentConnection(const CephAccess& access) const {
 
 absl::StatusOr<CephAccess> RbdPool::PresentAccess() const {
   if (!access_.user.empty()) return access_;
-  const std::lock_guard lock(common_->mutex);
+  const MutexLock lock(common_->mutex);
   if (common_->last_access) return *common_->last_access;
   return Unavailable(
       "pool '{}' has no user of its own, and since the start no call has brought one: secrets with "
@@ -210,7 +210,7 @@ absl::StatusOr<CephAccess> RbdPool::PresentAccess() const {
       info_.name);
 }
 
-// With common_->mutex held. Volumes of one pool must never be looked for in another, where they
+// Volumes of one pool must never be looked for in another, where they
 // would seem to be gone.
 absl::Status RbdPool::RequireKnown(const CephPoolIdentity& identity) const {
   const std::string found = identity.ToString();

@@ -6,12 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/semaphore.h"
 #include "os/rbd_device.h"
 #include "os/unique_fd.h"
@@ -111,7 +111,8 @@ class RbdPool final : public pool::Pool {
 
   // What the pool is to all its users alike.
   struct Common {
-    Common(const Process& process, os::UniqueFd known, std::shared_ptr<Clusters> connections)
+    Common(const Process& process, os::UniqueFd known, std::optional<std::string> known_identity,
+           std::shared_ptr<Clusters> connections)
         : node_id(process.node_id),
           is_controller(process.is_controller),
           has_devices(process.has_devices),
@@ -119,7 +120,8 @@ class RbdPool final : public pool::Pool {
           boot_id(process.boot_id),
           undo_files(process.undo_files),
           known_pools(std::move(known)),
-          clusters(std::move(connections)) {}
+          clusters(std::move(connections)),
+          identity(std::move(known_identity)) {}
 
     const std::string node_id;
     const bool is_controller;
@@ -134,9 +136,9 @@ class RbdPool final : public pool::Pool {
     ImageRemovals removals;
     DeviceCalls device_calls;
 
-    std::mutex mutex;
-    std::optional<std::string> identity;    // of the pool, once known; guarded by mutex
-    std::optional<CephAccess> last_access;  // that reached it; guarded by mutex
+    Mutex mutex;
+    std::optional<std::string> identity ABSL_GUARDED_BY(mutex);    // of the pool, once known
+    std::optional<CephAccess> last_access ABSL_GUARDED_BY(mutex);  // that reached it
   };
 
   RbdPool(pool::PoolInfo info, CephAccess access, std::shared_ptr<Common> common)
@@ -150,7 +152,8 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<CephAccess> PresentAccess() const;
   Ceph PresentConnection(const CephAccess& access) const;
   void Disconnect();
-  absl::Status RequireKnown(const CephPoolIdentity& identity) const;
+  absl::Status RequireKnown(const CephPoolIdentity& identity) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(common_->mutex);
   absl::StatusOr<RecordEntry> Read(const CephPool& ceph, const VolumeId& id) const;
   absl::StatusOr<RecordEntry> ReadUsable(const CephPool& ceph, const VolumeId& id) const;
   static absl::Status RequireUsable(const RecordEntry& entry, const VolumeId& id);
@@ -209,10 +212,10 @@ class RbdPool final : public pool::Pool {
   const CephAccess access_;  // without a user: of those who reach the pool by WithCredentials
   const std::shared_ptr<Common> common_;
 
-  mutable std::mutex mutex_;
-  mutable Ceph ceph_;                                     // the last connection; guarded by mutex_
-  mutable CephAccess ceph_access_;                        // whose it is; guarded by mutex_
-  std::map<CephAccess, std::unique_ptr<RbdPool>> users_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  mutable Ceph ceph_ ABSL_GUARDED_BY(mutex_);               // the last connection
+  mutable CephAccess ceph_access_ ABSL_GUARDED_BY(mutex_);  // whose it is
+  std::map<CephAccess, std::unique_ptr<RbdPool>> users_ ABSL_GUARDED_BY(mutex_);
 
   RecentAnswer<std::optional<PoolStatistics>> statistics_;
   RecentAnswer<std::string> cluster_problem_;

@@ -16,15 +16,16 @@ absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindDevice(const VolumeI
 absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
   if (!common_->has_devices) return std::vector<os::RbdDevice>();
   ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, os::FindRbdDevices(NameOf(image_prefix)));
-  const std::lock_guard lock(common_->mutex);
-  std::erase_if(devices, [&](const os::RbdDevice& device) {
-    const CephPoolIdentity identity{.cluster = device.cluster,
-                                    .pool_id = device.pool_id,
-                                    .name_space = NamespaceIn(info_.location)};
-    // A pool of that name of another cluster is another pool.
-    return !UuidOfImage(device.image) ||
-           (common_->identity && *common_->identity != identity.ToString());
-  });
+  const MutexLock lock(common_->mutex);
+  std::erase_if(devices,
+                [&](const os::RbdDevice& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(common_->mutex) {
+                  const CephPoolIdentity identity{.cluster = device.cluster,
+                                                  .pool_id = device.pool_id,
+                                                  .name_space = NamespaceIn(info_.location)};
+                  // A pool of that name of another cluster is another pool.
+                  return !UuidOfImage(device.image) ||
+                         (common_->identity && *common_->identity != identity.ToString());
+                });
   return devices;
 }
 

@@ -4,10 +4,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "core/call_deadline.h"
+#include "core/mutex.h"
 #include "core/status.h"
 #include "rbd/cluster.h"
 
@@ -25,31 +24,33 @@ class RecentAnswer final {
   // heard, and else what the other one hears; UNAVAILABLE if that takes longer than a step may.
   template <typename Ask>
   [[nodiscard]] absl::StatusOr<Answer> Get(const Ask& ask) {
-    std::unique_lock lock(mutex_);
-    const auto is_known = [&] { return !asking_ || !last_.ok(); };
-    if (!told_.wait_for(lock, WithinCallDeadline(kStepTime), is_known)) {
+    MutexLock lock(mutex_);
+    const auto is_known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !asking_ || !last_.ok();
+    };
+    if (!told_.WaitFor(lock, WithinCallDeadline(kStepTime), is_known)) {
       return Unavailable("the Ceph cluster's monitors have not answered another call yet");
     }
     if (asking_ || Clock::now() < good_until_) return last_;
     asking_ = true;
-    lock.unlock();
+    lock.Unlock();
     absl::StatusOr<Answer> answer = ask();
-    lock.lock();
+    lock.Lock();
     asking_ = false;
     last_ = answer;
     good_until_ = Clock::now() + kAnswerLife;
-    told_.notify_all();
+    told_.NotifyAll();
     return answer;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::mutex mutex_;
-  std::condition_variable told_;
-  bool asking_ = false;                    // guarded by mutex_
-  absl::StatusOr<Answer> last_{Answer()};  // guarded by mutex_
-  Clock::time_point good_until_{};         // of last_; guarded by mutex_
+  Mutex mutex_;
+  CondVar told_;
+  bool asking_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::StatusOr<Answer> last_ ABSL_GUARDED_BY(mutex_){Answer()};
+  Clock::time_point good_until_ ABSL_GUARDED_BY(mutex_){};  // of last_
 };
 
 }  // namespace holdfast::rbd
