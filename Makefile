@@ -59,8 +59,8 @@ test-power-cut: build ## cut the power of guests 216 times: an hour on two quiet
 	@scripts/install-deps test
 	tests/vm/power-cuts --binary $(BINARY) --result $(BUILD)/power-cuts.json
 
-lint: ## formatting, layers, headers, cppcheck, shellcheck
-	@scripts/install-deps build lint
+lint: ## formatting, layers, headers, locks, cppcheck, shellcheck
+	@scripts/install-deps build lint fuzz
 	scripts/lint
 
 tidy: ## clang-tidy over the sources: half an hour on two quiet cores

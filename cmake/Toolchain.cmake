@@ -8,10 +8,13 @@ if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HOLDFAST_CCACHE})
 endif()
 add_library(holdfast_warnings INTERFACE)
-# g++ is the compiler whose warnings are errors; clang, for the fuzz targets, has other ones.
+# g++ is the compiler whose warnings are errors. clang, for the fuzz targets, has other ones; but it
+# alone checks locks (core/mutex.h).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(holdfast_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
                                                      -Wold-style-cast -Wconversion -Werror)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  target_compile_options(holdfast_warnings INTERFACE -Wthread-safety -Werror=thread-safety)
 endif()
 
 # Hardening: the binary runs as root beside other people's data.
