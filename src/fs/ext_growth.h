@@ -31,8 +31,7 @@ struct GrowthLimits {
 //   DATA_LOSS            the check found damage that e2fsck -p does not repair, so that a person
 //                        must; the message names the program to run
 //   RESOURCE_EXHAUSTED   the undo file would exceed the limits, or the free space in the directory
-//   of
-//                        `undo_path`: nothing was begun
+//                        of `undo_path`: nothing was begun
 //   other                it failed, or took longer than the limits allow
 // After an error, call UndoInterrupted to find out whether the device is unchanged.
 [[nodiscard]] absl::Status GrowUnmounted(const os::BlockDevice& device,
