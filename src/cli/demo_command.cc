@@ -11,6 +11,7 @@
 #include "cli/host_checks.h"
 #include "cli/terminal.h"
 #include "core/version.h"
+#include "server/pool_kinds.h"
 
 namespace holdfast::cli {
 namespace {
@@ -31,9 +32,10 @@ constexpr int kExitBySignal = 128;
 constexpr std::array<const char*, 3> kFilesystems = {"xfs", "btrfs", "ext4"};
 
 absl::Status CheckHost() {
-  for (const Finding& finding :
-       {CheckMountRights(), CheckKernel(KernelRelease()), CheckLoopDevices()}) {
-    if (finding.level != Level::kMissing) continue;
+  std::vector<Finding> findings = {CheckMountRights(), CheckKernel(KernelRelease())};
+  std::ranges::move(server::PoolKinds().front().examine_host(), std::back_inserter(findings));
+  for (const Finding& finding : findings) {
+    if (finding.level != FindingLevel::kMissing) continue;
     return FailedPrecondition("the demo needs {}: {}; {}", finding.what, finding.found,
                               finding.remedy);
   }
@@ -41,7 +43,9 @@ absl::Status CheckHost() {
 }
 
 absl::StatusOr<std::string> ChooseFilesystem() {
-  const auto lacking = [](const Finding& finding) { return finding.level == Level::kMissing; };
+  const auto lacking = [](const Finding& finding) {
+    return finding.level == FindingLevel::kMissing;
+  };
   for (const std::string filesystem : kFilesystems) {
     const auto findings = CheckFilesystem(filesystem, true, KernelRelease());
     if (std::ranges::none_of(findings, lacking)) return filesystem;

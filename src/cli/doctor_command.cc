@@ -8,17 +8,15 @@
 #include <set>
 
 #include "cli/endpoint_check.h"
-#include "cli/eviction_check.h"
 #include "cli/exit_code.h"
 #include "cli/filesystem_checks.h"
-#include "cli/finding.h"
 #include "cli/host_checks.h"
 #include "cli/leftover_checks.h"
-#include "cli/pool_checks.h"
-#include "cli/rbd_checks.h"
 #include "cli/terminal.h"
 #include "core/config_file.h"
+#include "core/finding.h"
 #include "fs/filesystem.h"
+#include "server/pool_kinds.h"
 
 namespace holdfast::cli {
 namespace {
@@ -44,13 +42,13 @@ struct Flags {
 absl::StatusOr<Config> BuildConfig(const Flags& flags) {
   Config config;
   if (!flags.config_path.empty()) {
-    ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path));
+    ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path, server::KnownPoolSyntaxes()));
   }
   if (!flags.endpoint.empty()) config.endpoint = flags.endpoint;
   if (!flags.state_dir.empty()) config.state_dir = flags.state_dir;
   if (!flags.pools.empty()) config.pools.clear();
   for (const std::string& text : flags.pools) {
-    ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text));
+    ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text, server::KnownPoolSyntaxes()));
     config.pools.push_back(std::move(pool));
   }
   for (const PoolConfig& pool : config.pools) {
@@ -70,45 +68,60 @@ std::set<std::string> DefaultFilesystems(const Config& config) {
   return names;
 }
 
+// Names and messages come from disks and other programs.
+void MakePrintable(Finding& finding) {
+  for (std::string* const text : {&finding.what, &finding.found, &finding.why, &finding.remedy}) {
+    *text = Printable(*text);
+  }
+}
+
+// The kinds that volumes will be of.
+std::vector<const pool::PoolKind*> NeededKinds(const Config& config) {
+  if (config.pools.empty()) return {&server::PoolKinds().front()};
+  return server::KindsOf(config.pools);
+}
+
 std::vector<Finding> Examine(const Config& config) {
   const std::string release = KernelRelease();
-  std::vector<Finding> findings = {CheckMountRights(), CheckGrowthRights(), CheckKernel(release),
-                                   CheckLoopDevices()};
+  std::vector<Finding> findings = {CheckMountRights(), CheckGrowthRights(), CheckKernel(release)};
   const auto add = [&](std::vector<Finding> more) {
     std::ranges::move(more, std::back_inserter(findings));
   };
+  for (const pool::PoolKind* const kind : NeededKinds(config)) {
+    if (kind->examine_host != nullptr) add(kind->examine_host());
+  }
   const std::set<std::string> needed = DefaultFilesystems(config);
   for (const std::string& filesystem : fs::SupportedFilesystems()) {
     add(CheckFilesystem(filesystem, needed.contains(filesystem), release));
   }
   for (const PoolConfig& pool : config.pools) {
-    add(pool.kind == "rbd" ? CheckRbdPool(pool) : CheckPool(pool, config.state_dir));
-    if (pool.kind == "file") add({CheckEviction(pool)});
+    add(server::KindOf(pool).examine_pool(pool, config.state_dir));
   }
   add({CheckKubeletPropagation(), CheckEndpoint(config.endpoint)});
   add(CheckLeftovers(config.endpoint));
+  for (Finding& finding : findings) MakePrintable(finding);
   return findings;
 }
 
-std::string_view NameOf(Level level) {
+std::string_view NameOf(FindingLevel level) {
   switch (level) {
-    case Level::kOk:
+    case FindingLevel::kOk:
       return "ok";
-    case Level::kWarning:
+    case FindingLevel::kWarning:
       return "warning";
-    case Level::kMissing:
+    case FindingLevel::kMissing:
       return "missing";
   }
   return "";
 }
 
-Colour ColourOf(Level level) {
+Colour ColourOf(FindingLevel level) {
   switch (level) {
-    case Level::kOk:
+    case FindingLevel::kOk:
       return Colour::kGreen;
-    case Level::kWarning:
+    case FindingLevel::kWarning:
       return Colour::kYellow;
-    case Level::kMissing:
+    case FindingLevel::kMissing:
       return Colour::kRed;
   }
   return Colour::kNone;
@@ -121,14 +134,14 @@ std::string Text(const std::vector<Finding>& findings, bool colours) {
   for (const Finding& finding : findings) {
     text += Paint(fmt::format("{:<9}", NameOf(finding.level)), ColourOf(finding.level), colours);
     text += fmt::format("{:<{}}  {}\n", finding.what, width, finding.found);
-    if (finding.level == Level::kOk) continue;
+    if (finding.level == FindingLevel::kOk) continue;
     text += fmt::format("{:9}why:    {}\n{:9}remedy: {}\n", "", finding.why, "", finding.remedy);
   }
-  const auto count = [&](Level level) {
+  const auto count = [&](FindingLevel level) {
     return std::ranges::count(findings, level, &Finding::level);
   };
-  return text + fmt::format("\n{} ok, {} warning, {} missing\n", count(Level::kOk),
-                            count(Level::kWarning), count(Level::kMissing));
+  return text + fmt::format("\n{} ok, {} warning, {} missing\n", count(FindingLevel::kOk),
+                            count(FindingLevel::kWarning), count(FindingLevel::kMissing));
 }
 
 std::string Json(const std::vector<Finding>& findings) {
@@ -148,7 +161,7 @@ int Run(const Flags& flags) {
   if (!config.ok()) return ExitCode(config.status());
   const std::vector<Finding> findings = Examine(*config);
   std::cout << (flags.output == "json" ? Json(findings) : Text(findings, WantsColours()));
-  const bool missing = std::ranges::count(findings, Level::kMissing, &Finding::level) > 0;
+  const bool missing = std::ranges::count(findings, FindingLevel::kMissing, &Finding::level) > 0;
   return missing ? kExitFailure : 0;
 }
 

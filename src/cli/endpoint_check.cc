@@ -2,7 +2,6 @@
 #include "cli/endpoint_check.h"
 
 #include "cli/connection.h"
-#include "cli/terminal.h"
 #include "proto/csi.grpc.pb.h"
 
 namespace holdfast::cli {
@@ -19,8 +18,7 @@ absl::StatusOr<Answer> Ask(Identity::Stub& stub) {
   ASSIGN_OR_RETURN(const auto info,
                    Call(stub, &Identity::Stub::GetPluginInfo, csi::v1::GetPluginInfoRequest()));
   ASSIGN_OR_RETURN(const auto probe, Call(stub, &Identity::Stub::Probe, csi::v1::ProbeRequest()));
-  return Answer{Printable(fmt::format("{} {}", info.name(), info.vendor_version())),
-                probe.ready().value()};
+  return Answer{fmt::format("{} {}", info.name(), info.vendor_version()), probe.ready().value()};
 }
 
 }  // namespace
@@ -40,7 +38,7 @@ Finding CheckEndpoint(const std::string& endpoint) {
                                 answer->ready ? "ready" : "still recovering");
     return finding;
   }
-  finding.level = Level::kMissing;
+  finding.level = FindingLevel::kMissing;
   finding.found = MessageOf(answer.status());
   finding.remedy = channel.ok() ? "do what the instance says and look at its log"
                                 : "stop what is there, or use another endpoint";

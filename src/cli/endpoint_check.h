@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/finding.h"
+#include "core/finding.h"
 
 namespace holdfast::cli {
 

@@ -42,7 +42,7 @@ std::optional<bool> IsLoadable(const std::string& filesystem, const std::string&
   return text.str().find(fmt::format("/{}.ko", ModuleOf(filesystem))) != std::string::npos;
 }
 
-Finding CheckKernelSupport(const std::string& filesystem, Level absent,
+Finding CheckKernelSupport(const std::string& filesystem, FindingLevel absent,
                            const std::string& kernel_release) {
   Finding finding{.what = fmt::format("{} in the kernel", filesystem),
                   .why = fmt::format("without it volumes with {} cannot be mounted", filesystem)};
@@ -55,14 +55,14 @@ Finding CheckKernelSupport(const std::string& filesystem, Level absent,
     finding.found = "a module, loaded by the first mount";
     return finding;
   }
-  finding.level = loadable ? absent : Level::kWarning;
+  finding.level = loadable ? absent : FindingLevel::kWarning;
   finding.found = loadable ? "not there" : "not loaded; the kernel's modules cannot be seen here";
   finding.remedy = loadable ? fmt::format("use another filesystem, or a kernel with {}", filesystem)
                             : fmt::format("modprobe {} on the host", ModuleOf(filesystem));
   return finding;
 }
 
-Finding CheckPrograms(const std::string& filesystem, Level absent) {
+Finding CheckPrograms(const std::string& filesystem, FindingLevel absent) {
   Finding finding{.what = fmt::format("programs for {}", filesystem),
                   .why = fmt::format("volumes with {} are made and repaired by them", filesystem)};
   std::string there;
@@ -83,7 +83,7 @@ Finding CheckPrograms(const std::string& filesystem, Level absent) {
 
 std::vector<Finding> CheckFilesystem(const std::string& filesystem, bool needed,
                                      const std::string& kernel_release) {
-  const Level absent = needed ? Level::kMissing : Level::kWarning;
+  const FindingLevel absent = needed ? FindingLevel::kMissing : FindingLevel::kWarning;
   return {CheckKernelSupport(filesystem, absent, kernel_release),
           CheckPrograms(filesystem, absent)};
 }

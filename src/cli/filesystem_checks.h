@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/finding.h"
+#include "core/finding.h"
 
 namespace holdfast::cli {
 

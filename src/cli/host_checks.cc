@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/host_checks.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "os/capabilities.h"
-#include "os/unique_fd.h"
 
 namespace holdfast::cli {
 namespace {
@@ -30,24 +26,6 @@ std::pair<int, int> VersionOf(std::string_view release) {
   const auto [rest, error] = std::from_chars(release.data(), end, version.first);
   if (error == std::errc() && rest != end) std::from_chars(rest + 1, end, version.second);
   return version;
-}
-
-// A loop device without a file, "loop3"; empty when there is none.
-std::string IdleLoopDevice() {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/block", error)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with("loop") || std::filesystem::exists(entry.path() / "loop", error))
-      continue;
-    if (std::filesystem::exists("/dev/" + name, error)) return name;
-  }
-  return {};
-}
-
-// 0, or the errno of opening.
-int OpenError(const std::string& path, int flags) {
-  const os::UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC));
-  return file.valid() ? 0 : errno;
 }
 
 // The optional fields ("shared:1 master:2") of the mount that `path` is on, by mountinfo (proc(5)).
@@ -78,7 +56,7 @@ Finding CheckMountRights() {
                   .found = "held",
                   .why = "attaching loop devices and mounting need it (capabilities(7))"};
   if (os::HasCapSysAdmin()) return finding;
-  finding.level = Level::kMissing;
+  finding.level = FindingLevel::kMissing;
   finding.found = ::geteuid() == 0 ? "root, but without this capability" : "not root";
   finding.remedy = "run this as root; in a container, make it privileged";
   return finding;
@@ -92,7 +70,7 @@ Finding CheckGrowthRights() {
           "the kernel grows a mounted ext3 or ext4 only for its holder; without it they "
           "grow when they are staged next; xfs and btrfs do not need it"};
   if (os::HasCapSysResource()) return finding;
-  finding.level = Level::kWarning;
+  finding.level = FindingLevel::kWarning;
   finding.found = "not held";
   finding.remedy =
       "grant it (container: privileged, or SYS_RESOURCE among its capabilities), or use xfs";
@@ -111,34 +89,8 @@ Finding CheckKernel(std::string_view release) {
                       "Linux 5.12 has mount_setattr(2), by which a read-only mount is read-only "
                       "before anybody sees it"};
   if (VersionOf(release) >= kOldestKernel) return finding;
-  finding.level = Level::kMissing;
+  finding.level = FindingLevel::kMissing;
   finding.remedy = "boot Linux 5.12 or newer (Debian 12 has 6.1)";
-  return finding;
-}
-
-Finding CheckLoopDevices() {
-  Finding finding{.what = "loop devices", .why = "a volume's image file becomes a device by one"};
-  const auto missing = [&](std::string found, std::string remedy) {
-    finding.level = Level::kMissing;
-    finding.found = std::move(found);
-    finding.remedy = std::move(remedy);
-    return finding;
-  };
-  if (const int error = OpenError("/dev/loop-control", O_RDWR)) {
-    return missing(fmt::format("/dev/loop-control cannot be opened: {}", std::strerror(error)),
-                   error == ENOENT || error == ENXIO || error == ENODEV
-                       ? "modprobe loop; in a container, give it the host's /dev"
-                       : "run this as root; in a container, make it privileged");
-  }
-  const std::string idle = IdleLoopDevice();
-  const int error = idle.empty() ? 0 : OpenError("/dev/" + idle, O_RDONLY);
-  // Others attach and remove devices all the time; only a refusal will be the same for the next
-  // one.
-  if (error == EPERM || error == EACCES) {
-    return missing(fmt::format("/dev/{} cannot be opened: {}", idle, std::strerror(error)),
-                   "in a container, make it privileged: it may not use the host's block devices");
-  }
-  finding.found = "the driver is there and makes devices as they are needed";
   return finding;
 }
 
@@ -153,7 +105,7 @@ Finding CheckKubeletPropagation() {
   } else if (PropagationOf(kKubelet).find("shared:") != std::string::npos) {
     finding.found = "shared";
   } else {
-    finding.level = Level::kMissing;
+    finding.level = FindingLevel::kMissing;
     finding.found = "not shared";
     finding.remedy = fmt::format(
         "mount --bind {0} {0} && mount --make-rshared {0}, at every boot before kubelet starts; a "

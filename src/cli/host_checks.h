@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/finding.h"
+#include "core/finding.h"
 
 namespace holdfast::cli {
 
@@ -16,9 +16,6 @@ namespace holdfast::cli {
 // `release` is uname(2)'s: "6.1.0-18-amd64". Linux 5.12 has mount_setattr(2).
 [[nodiscard]] Finding CheckKernel(std::string_view release);
 [[nodiscard]] std::string KernelRelease();
-
-// The loop driver, and one of its free devices, can be opened.
-[[nodiscard]] Finding CheckLoopDevices();
 
 // Whether mounts below /var/lib/kubelet reach other mount name spaces; OK where there is no
 // kubelet.

@@ -2,7 +2,6 @@
 #include "cli/leftover_checks.h"
 
 #include "cli/connection.h"
-#include "cli/terminal.h"
 #include "proto/admin.grpc.pb.h"
 
 namespace holdfast::cli {
@@ -24,12 +23,11 @@ std::vector<Finding> CheckLeftovers(const std::string& endpoint) {
   if (!answer.ok()) return {};
   std::vector<Finding> findings;
   for (const admin::v1::Leftover& leftover : answer->leftovers()) {
-    findings.push_back(
-        {.level = Level::kWarning,
-         .what = Printable(fmt::format("{} of {}", leftover.kind(), leftover.subject())),
-         .found = Printable(fmt::format("since {}: {}", leftover.since(), leftover.problem())),
-         .why = kWhy,
-         .remedy = Printable(leftover.remedy())});
+    findings.push_back({.level = FindingLevel::kWarning,
+                        .what = fmt::format("{} of {}", leftover.kind(), leftover.subject()),
+                        .found = fmt::format("since {}: {}", leftover.since(), leftover.problem()),
+                        .why = kWhy,
+                        .remedy = leftover.remedy()});
   }
   if (findings.empty()) {
     findings.push_back({.what = "leftovers",

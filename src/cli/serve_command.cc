@@ -7,6 +7,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/serve_flags.h"
+#include "server/pool_kinds.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
@@ -17,12 +18,18 @@ constexpr char kFooter[] =
 
   holdfast serve --node-id=$(hostname) --pool=default=file:/srv/volumes
 
-Pool keys: fs=ext4|ext3|xfs|btrfs (filesystem when a request names none; ext4),
-reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes promised
-per byte of room; 1), watermark=90% (no thin promises above this use; 90%).
-A Ceph pool: --pool=NAME=rbd:CEPHPOOL[/NAMESPACE],monitors=HOST:PORT;HOST:PORT,user=USER,
-keyring=FILE; or conf=FILE instead of monitors=, dataPool= for erasure-coded data, fs= as above.
-A YAML file given by --config has the same settings; flags win over it.)";
+Every pool may have the key fs=ext4|ext3|xfs|btrfs (filesystem when a request names none; ext4).
+)";
+constexpr char kFooterEnd[] =
+    "A YAML file given by --config has the same settings; flags win over it.";
+
+std::string Footer() {
+  std::string footer = kFooter;
+  for (const PoolSyntax* const kind : server::KnownPoolSyntaxes()) {
+    footer += fmt::format("{}\n", kind->help);
+  }
+  return footer + kFooterEnd;
+}
 
 constexpr std::chrono::seconds kLastWords{1};
 
@@ -45,7 +52,7 @@ absl::Status ServeOrSay(const Config& config) {
 }
 
 int Run(const ServeFlags& flags) {
-  const auto config = BuildConfig(flags);
+  const auto config = BuildConfig(flags, server::KnownPoolSyntaxes());
   absl::Status status = config.status();
   if (config.ok()) {
     StartLog(config->log_level);
@@ -60,8 +67,8 @@ int Run(const ServeFlags& flags) {
 void AddServeCommand(CLI::App& app, Action& run) {
   const auto flags = std::make_shared<ServeFlags>();
   CLI::App& serve = *app.add_subcommand("serve", "Serve the CSI services on a Unix socket");
-  serve.footer(kFooter);
-  AddServeFlags(serve, *flags);
+  serve.footer(Footer());
+  AddServeFlags(serve, *flags, server::KnownPoolSyntaxes());
   serve.callback([flags, &run] { run = [flags] { return Run(*flags); }; });
 }
 

@@ -13,22 +13,27 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-std::string HelpOf(const Setting& setting) {
+std::string HelpOf(const Setting& setting, PoolSyntaxes kinds) {
+  if (setting.type == SettingType::kPools) {
+    return fmt::format("{}; KIND:LOCATION is {}", setting.help, PoolForms(kinds));
+  }
   if (setting.fallback == "none") return std::string(setting.help);
   return fmt::format("{} (default: {})", setting.help, setting.fallback);
 }
 
-CLI::Option* AddOption(CLI::App& serve, const Setting& setting, ServeFlags& flags) {
+CLI::Option* AddOption(CLI::App& serve, const Setting& setting, ServeFlags& flags,
+                       PoolSyntaxes kinds) {
+  const std::string help = HelpOf(setting, kinds);
   const std::string flag(setting.flag);
   const auto give = [&flags, key = setting.key](Texts texts) {
     flags.settings[key] = std::move(texts);
   };
   switch (setting.type) {
     case SettingType::kSwitch:
-      return serve.add_flag(flag, flags.switches[setting.key], HelpOf(setting));
+      return serve.add_flag(flag, flags.switches[setting.key], help);
     case SettingType::kList:
     case SettingType::kPools:
-      return serve.add_option_function<Texts>(flag, give, HelpOf(setting))->take_all();
+      return serve.add_option_function<Texts>(flag, give, help)->take_all();
     case SettingType::kText:
     case SettingType::kNumber:
       break;
@@ -39,7 +44,7 @@ CLI::Option* AddOption(CLI::App& serve, const Setting& setting, ServeFlags& flag
       [give](const std::string& text) {
         if (!text.empty()) give({text});
       },
-      HelpOf(setting));
+      help);
 }
 
 Texts Given(const ServeFlags& flags, const Setting& setting) {
@@ -73,9 +78,9 @@ void NameNode(Config& config) {
 
 }  // namespace
 
-void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
+void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds) {
   for (const Setting& setting : Settings()) {
-    CLI::Option* const option = AddOption(serve, setting, flags);
+    CLI::Option* const option = AddOption(serve, setting, flags, kinds);
     if (!setting.value.empty()) option->type_name(std::string(setting.value));
     if (!setting.environment.empty()) option->envname(std::string(setting.environment));
   }
@@ -89,15 +94,15 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags) {
       ->type_name("FILE");
 }
 
-absl::StatusOr<Config> BuildConfig(const ServeFlags& flags) {
+absl::StatusOr<Config> BuildConfig(const ServeFlags& flags, PoolSyntaxes kinds) {
   Config config;
   if (!flags.config_path.empty()) {
-    ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path));
+    ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path, kinds));
   }
   for (const Setting& setting : Settings()) {
     const Texts texts = Given(flags, setting);
     if (texts.empty()) continue;
-    RETURN_IF_ERROR(Annotate(setting.set(config, texts), setting.flag));
+    RETURN_IF_ERROR(Annotate(setting.set(config, texts, kinds), setting.flag));
   }
   RETURN_IF_ERROR(AcceptMoves(config, flags.moved_pools));
   NameNode(config);

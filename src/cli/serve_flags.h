@@ -21,12 +21,13 @@ struct ServeFlags {
   std::vector<std::string> moved_pools;
 };
 
-// Adds the options to the verb; parsing fills `flags`, which must live as long.
-void AddServeFlags(CLI::App& serve, ServeFlags& flags);
+// Adds the options to the verb; parsing fills `flags`, which must live as long. The help names the
+// `kinds` of pools.
+void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds);
 
 // The configuration: the file that the flags name, if any, and the flags over it. The node is named
 // after the host when neither names it. INVALID_ARGUMENT naming the flag, or as ParseConfig says,
 // and for a moved pool that is not configured; NOT_FOUND if the file is not there.
-[[nodiscard]] absl::StatusOr<Config> BuildConfig(const ServeFlags& flags);
+[[nodiscard]] absl::StatusOr<Config> BuildConfig(const ServeFlags& flags, PoolSyntaxes kinds);
 
 }  // namespace holdfast::cli

@@ -90,8 +90,7 @@ absl::Status RequireDistinct(const std::vector<PoolConfig>& pools) {
     for (auto before = pools.begin(); before != pool; ++before) {
       if (pool->name == before->name)
         return InvalidArgument("two pools are named '{}'", pool->name);
-      if (pool->kind == before->kind && pool->location == before->location &&
-          pool->ceph == before->ceph) {
+      if (IsSameStorage(*pool, *before)) {
         return InvalidArgument("pools '{}' and '{}' are the same place, '{}'", before->name,
                                pool->name, pool->location);
       }
@@ -104,12 +103,13 @@ absl::Status RequireDistinct(const std::vector<PoolConfig>& pools) {
 absl::Status ValidatePools(const Config& config) {
   if (config.link_listen.empty()) {
     if (!config.pools.empty()) return absl::OkStatus();
-    return InvalidArgument("no pool is configured; give --pool=default=file:/some/directory");
+    return InvalidArgument(
+        "no pool is configured; give --pool=NAME=KIND:LOCATION (see holdfast serve --help)");
   }
   for (const PoolConfig& pool : config.pools) {
-    if (pool.kind == "rbd") continue;
+    if (pool.syntax->is_shared) continue;
     return InvalidArgument("pool '{}': a controller with a link has no {} pools: the nodes do",
-                           pool.name, pool.kind);
+                           pool.name, pool.syntax->kind);
   }
   return absl::OkStatus();
 }

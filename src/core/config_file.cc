@@ -3,7 +3,7 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <map>
+#include <algorithm>
 
 #include "core/settings.h"
 #include "core/text_file.h"
@@ -37,52 +37,64 @@ absl::StatusOr<std::string> SwitchOf(const YAML::Node& node) {
 
 // A word that stands for no key keeps `name` or the storage from being given.
 absl::Status CheckPoolNames(const std::string& name, const std::string& storage,
-                            const std::map<std::string, std::string>& keys) {
-  constexpr std::string_view kNames[] = {"name", "file", "rbd"};
+                            const PoolKeys& keys, PoolSyntaxes kinds) {
+  std::vector<std::string_view> names = {"name"};
+  std::ranges::transform(kinds, std::back_inserter(names), &PoolSyntax::kind);
   if (!name.empty() && !storage.empty()) return absl::OkStatus();
   for (const auto& [key, value] : keys) {
-    if (ClosestName(key, kNames)) return UnknownName("key", key, kNames);
+    if (ClosestName(key, names)) return UnknownName("key", key, names);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<PoolConfig> PoolOf(const YAML::Node& node) {
-  if (!node.IsMap()) return InvalidArgument("a pool must be a map with name, and file or rbd");
+std::string KindNames(PoolSyntaxes kinds) {
+  std::vector<std::string_view> names;
+  std::ranges::transform(kinds, std::back_inserter(names), &PoolSyntax::kind);
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+absl::StatusOr<PoolConfig> PoolOf(const YAML::Node& node, PoolSyntaxes kinds) {
+  if (!node.IsMap()) {
+    return InvalidArgument("a pool must be a map with name, and {}", KindNames(kinds));
+  }
   std::string name;
   std::string storage;
-  std::map<std::string, std::string> keys;
+  PoolKeys keys;
   for (const auto& entry : node) {
     ASSIGN_OR_RETURN(const std::string key, TextOf(entry.first));
     const absl::StatusOr<std::string> value = TextOf(entry.second);
     RETURN_IF_ERROR(Annotate(value.status(), key));
     if (key == "name") {
       name = *value;
-    } else if (key == "file" || key == "rbd") {
-      if (!storage.empty()) return InvalidArgument("pool '{}' is of one kind: file or rbd", name);
+    } else if (std::ranges::count(kinds, key, &PoolSyntax::kind) > 0) {
+      if (!storage.empty()) {
+        return InvalidArgument("pool '{}' is of one kind: {}", name, KindNames(kinds));
+      }
       storage = key + ":" + *value;
     } else {
       keys[key] = *value;
     }
   }
-  RETURN_IF_ERROR(CheckPoolNames(name, storage, keys));
-  return MakePoolConfig(name, storage, keys);
+  RETURN_IF_ERROR(CheckPoolNames(name, storage, keys, kinds));
+  return MakePoolConfig(name, storage, keys, kinds);
 }
 
-absl::Status SetPools(Config& config, const YAML::Node& node) {
+absl::Status SetPools(Config& config, const YAML::Node& node, PoolSyntaxes kinds) {
   if (!node.IsSequence()) return InvalidArgument("must be a list of pools");
   for (const auto& item : node) {
-    absl::StatusOr<PoolConfig> pool = PoolOf(item);
+    absl::StatusOr<PoolConfig> pool = PoolOf(item, kinds);
     RETURN_IF_ERROR(Annotate(pool.status(), Line(item.Mark())));
     config.pools.push_back(*std::move(pool));
   }
   return absl::OkStatus();
 }
 
-absl::Status SetSetting(Config& config, const Setting& setting, const YAML::Node& node) {
+absl::Status SetSetting(Config& config, const Setting& setting, const YAML::Node& node,
+                        PoolSyntaxes kinds) {
   std::vector<std::string> texts(1);
   switch (setting.type) {
     case SettingType::kPools:
-      return SetPools(config, node);
+      return SetPools(config, node, kinds);
     case SettingType::kList: {
       ASSIGN_OR_RETURN(texts, ListOf(node));
       break;
@@ -97,31 +109,32 @@ absl::Status SetSetting(Config& config, const Setting& setting, const YAML::Node
       break;
     }
   }
-  return setting.set(config, texts);
+  return setting.set(config, texts, kinds);
 }
 
-absl::Status SetEntry(Config& config, const YAML::Node& key, const YAML::Node& value) {
+absl::Status SetEntry(Config& config, const YAML::Node& key, const YAML::Node& value,
+                      PoolSyntaxes kinds) {
   if (!key.IsScalar()) return InvalidArgument("the name of a setting must be a single word");
   const Setting* const setting = FindSetting(key.Scalar());
   if (setting == nullptr) return UnknownSetting(key.Scalar());
-  return Annotate(SetSetting(config, *setting, value), setting->key);
+  return Annotate(SetSetting(config, *setting, value, kinds), setting->key);
 }
 
-absl::StatusOr<Config> ConfigOf(const YAML::Node& root) {
+absl::StatusOr<Config> ConfigOf(const YAML::Node& root, PoolSyntaxes kinds) {
   if (!root.IsMap()) return InvalidArgument("the configuration must be a map of settings");
   Config config;
   for (const auto& entry : root) {
     RETURN_IF_ERROR(
-        Annotate(SetEntry(config, entry.first, entry.second), Line(entry.first.Mark())));
+        Annotate(SetEntry(config, entry.first, entry.second, kinds), Line(entry.first.Mark())));
   }
   return config;
 }
 
 }  // namespace
 
-absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
+absl::StatusOr<Config> ParseConfig(const std::string& yaml, PoolSyntaxes kinds) {
   try {
-    return ConfigOf(YAML::Load(yaml));
+    return ConfigOf(YAML::Load(yaml), kinds);
   } catch (const YAML::Exception& error) {
     return InvalidArgument(
         "{}: this is not valid YAML ({}); check quotes, brackets, colons and indentation",
@@ -129,9 +142,9 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
   }
 }
 
-absl::StatusOr<Config> LoadConfig(const std::string& path) {
+absl::StatusOr<Config> LoadConfig(const std::string& path, PoolSyntaxes kinds) {
   ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  absl::StatusOr<Config> config = ParseConfig(text);
+  absl::StatusOr<Config> config = ParseConfig(text, kinds);
   if (!config.ok()) return Annotate(config.status(), path);
   return config;
 }

@@ -8,9 +8,10 @@
 
 namespace holdfast {
 
-// Reads a YAML file over the defaults. INVALID_ARGUMENT naming the line, and the key for anything
-// unknown, of the wrong type or out of range; NOT_FOUND if the file is not there.
-[[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
-[[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
+// Reads a YAML file over the defaults; a pool is of one of `kinds`. INVALID_ARGUMENT naming the
+// line, and the key for anything unknown, of the wrong type or out of range; NOT_FOUND if the file
+// is not there.
+[[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path, PoolSyntaxes kinds);
+[[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml, PoolSyntaxes kinds);
 
 }  // namespace holdfast

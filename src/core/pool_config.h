@@ -1,63 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator says of one pool: "NAME=file:DIRECTORY[,key=value...]" or
-// "NAME=rbd:CEPHPOOL[/NAMESPACE][,key=value...]".
+// What an operator says of one pool: "NAME=KIND:LOCATION[,key=value...]". Each kind of pool states
+// its locations and keys in a PoolSyntax; nothing here knows a kind.
 #pragma once
 
 #include <map>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "core/bytes.h"
 #include "core/status.h"
-#include "core/topology_segment.h"
 
 namespace holdfast {
 
-// How much of the storage that carries a pool may be promised. docs/parameters.md explains each.
-struct SpacePolicy {
-  Bytes reserve_bytes = 0;         // kept for the host: this many bytes, or ...
-  double reserve_fraction = 0.05;  // ... this part of the filesystem, whichever is larger
-  double overcommit = 1.0;         // thin bytes promised per byte of room; 1: all can be kept
-  double watermark = 0.9;          // no thin promises while more than this part is in use
+using PoolKeys = std::map<std::string, std::string>;
+
+struct PoolKey {
+  std::string_view name;
+  // The location alone does not say which storage it is: pools with different values of this key
+  // are different places.
+  bool selects_storage = false;
 };
 
-// How a Ceph cluster is reached, and as whom. docs/ceph.md explains each.
-struct CephAccess {
-  std::string monitors;   // "HOST:PORT;HOST:PORT"; empty: the configuration file names them
-  std::string conf;       // absolute path of a ceph.conf; empty: none is read
-  std::string user;       // "holdfast" for client.holdfast; empty: calls bring it as secrets
-  std::string keyring;    // absolute path of a Ceph keyring, or of a file with the bare key
-  std::string key;        // instead of the keyring, when a call brought it; in memory alone
-  std::string data_pool;  // where images keep their data; empty: in the pool itself
-
-  friend auto operator<=>(const CephAccess&, const CephAccess&) = default;
+// How pools of one kind are written. All texts are constants.
+struct PoolSyntax {
+  std::string_view kind;          // before the colon, and the location's key in the YAML file
+  std::string_view location;      // the form of a location, for help and errors: "DIRECTORY"
+  std::string_view help;          // lines for `holdfast serve --help`: a pool's keys and defaults
+  std::span<const PoolKey> keys;  // beside "fs", which all kinds have
+  // The storage is on no node: a controller serves it without one, and any node may have its
+  // volumes.
+  bool is_shared = false;
+  // INVALID_ARGUMENT naming what is wrong with a location or with the values of known keys.
+  absl::Status (*check)(const std::string& location, const PoolKeys& keys) = nullptr;
 };
+
+// Those of all kinds.
+using PoolSyntaxes = std::span<const PoolSyntax* const>;
 
 struct PoolConfig {
   std::string name;
-  std::string kind;                         // "file" or "rbd"
-  std::string location;                     // absolute directory, or CEPHPOOL[/NAMESPACE]
+  const PoolSyntax* syntax = nullptr;       // of its kind; never null in a pool that was parsed
+  std::string location;                     // as the kind writes it
   std::string default_filesystem = "ext4";  // for requests that name none
-  SpacePolicy space;                        // file pools only
-  CephAccess ceph;                          // rbd pools only
-  // The segment of the nodes that reach it; none: every node does. rbd pools only.
-  std::optional<TopologySegment> topology = std::nullopt;
+  PoolKeys keys;                            // the kind's own
   // The pool was copied to another filesystem on purpose: its marker may be rewritten for it.
   bool accept_move = false;
+
+  [[nodiscard]] std::string kind() const { return std::string(syntax->kind); }
 };
 
-// INVALID_ARGUMENT unless it is a name of A-Z, a-z, 0-9, '.', '_' and '-': such names also go to
-// the kernel, in a line whose words are separated by blanks and commas.
-[[nodiscard]] absl::Status CheckCephName(std::string_view name);
+// True if both configurations are of the same storage.
+[[nodiscard]] bool IsSameStorage(const PoolConfig& one, const PoolConfig& other);
+
+// "file:DIRECTORY or ...": what a pool can be, for help and errors; `before` precedes each form,
+// `after` follows it.
+[[nodiscard]] std::string PoolForms(PoolSyntaxes kinds, std::string_view before = "",
+                                    std::string_view after = "");
 
 // Parses the text of one --pool flag. INVALID_ARGUMENT naming the part that is wrong; unknown keys
 // are errors.
-[[nodiscard]] absl::StatusOr<PoolConfig> ParsePool(std::string_view text);
+[[nodiscard]] absl::StatusOr<PoolConfig> ParsePool(std::string_view text, PoolSyntaxes kinds);
 
-// Builds the same from a name, "KIND:LOCATION" and the keys of that kind.
-[[nodiscard]] absl::StatusOr<PoolConfig> MakePoolConfig(
-    const std::string& name, std::string_view storage,
-    const std::map<std::string, std::string>& keys);
+// Builds the same from a name, "KIND:LOCATION" and keys.
+[[nodiscard]] absl::StatusOr<PoolConfig> MakePoolConfig(const std::string& name,
+                                                        std::string_view storage,
+                                                        const PoolKeys& keys, PoolSyntaxes kinds);
 
 }  // namespace holdfast

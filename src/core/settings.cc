@@ -12,29 +12,29 @@ namespace {
 using Texts = std::vector<std::string>;
 
 template <std::string Config::*member>
-absl::Status SetText(Config& config, const Texts& texts) {
+absl::Status SetText(Config& config, const Texts& texts, PoolSyntaxes) {
   config.*member = texts.front();
   return absl::OkStatus();
 }
 
-absl::Status SetRole(Config& config, const Texts& texts) {
+absl::Status SetRole(Config& config, const Texts& texts, PoolSyntaxes) {
   ASSIGN_OR_RETURN(config.role, ParseRole(texts.front()));
   return absl::OkStatus();
 }
 
-absl::Status SetLogLevel(Config& config, const Texts& texts) {
+absl::Status SetLogLevel(Config& config, const Texts& texts, PoolSyntaxes) {
   ASSIGN_OR_RETURN(config.log_level, ParseLogLevel(texts.front()));
   return absl::OkStatus();
 }
 
-absl::Status SetAttach(Config& config, const Texts& texts) {
+absl::Status SetAttach(Config& config, const Texts& texts, PoolSyntaxes) {
   const std::string& text = texts.front();
   config.attach = text == "true";
   if (text == "true" || text == "false") return absl::OkStatus();
   return InvalidArgument("'{}' must be true or false", text);
 }
 
-absl::Status SetMaxVolumes(Config& config, const Texts& texts) {
+absl::Status SetMaxVolumes(Config& config, const Texts& texts, PoolSyntaxes) {
   const std::string& text = texts.front();
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), config.max_volumes);
@@ -42,15 +42,15 @@ absl::Status SetMaxVolumes(Config& config, const Texts& texts) {
   return InvalidArgument("'{}' must be a whole number of 64 bits", text);
 }
 
-absl::Status SetTopology(Config& config, const Texts& texts) {
+absl::Status SetTopology(Config& config, const Texts& texts, PoolSyntaxes) {
   ASSIGN_OR_RETURN(config.topology, ParseNodeTopology(texts));
   return absl::OkStatus();
 }
 
-absl::Status SetPools(Config& config, const Texts& texts) {
+absl::Status SetPools(Config& config, const Texts& texts, PoolSyntaxes kinds) {
   config.pools.clear();
   for (const std::string& text : texts) {
-    ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text));
+    ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text, kinds));
     config.pools.push_back(std::move(pool));
   }
   return absl::OkStatus();
@@ -71,15 +71,13 @@ constexpr Setting kSettings[] = {
     {"driverName", "--driver-name", kText, "NAME", "csi.holdfast.dev", "CSI driver name",
      SetText<&Config::driver_name>},
     {"pools", "--pool", kPools, "POOL", "none",
-     "NAME=file:DIRECTORY or NAME=rbd:CEPHPOOL[/NAMESPACE], then [,key=value...]; repeatable, the "
-     "first is the default pool",
-     SetPools},
+     "NAME=KIND:LOCATION[,key=value...]; repeatable, the first is the default pool", SetPools},
     {"attach", "--attach", kSwitch, "", "off",
      "Volumes are published to a node (ControllerPublishVolume) before it stages them; for "
      "controller and nodes alike",
      SetAttach},
     {"topology", "--topology", kList, "KEY=VALUE", "none",
-     "Where this node is, such as topology.kubernetes.io/zone=a, for rbd pools that not every node "
+     "Where this node is, such as topology.kubernetes.io/zone=a, for pools that not every node "
      "reaches; repeatable; one without a value is omitted",
      SetTopology},
     {"maxVolumes", "--max-volumes", kNumber, "NUMBER", "0 (no limit)",
@@ -88,7 +86,8 @@ constexpr Setting kSettings[] = {
      "kubelet's plugins_registry: the node registers itself there, without node-driver-registrar",
      SetText<&Config::kubelet_registration_dir>},
     {"linkListen", "--link-listen", kText, "HOST:PORT", "none",
-     "Where a controller takes nodes; it has only rbd pools then", SetText<&Config::link_listen>},
+     "Where a controller accepts nodes; pools of its own must then be shared ones, such as Ceph's",
+     SetText<&Config::link_listen>},
     {"linkController", "--link-controller", kText, "HOST:PORT", "none",
      "The controller that a node dials", SetText<&Config::link_controller>},
     {"linkTls", "--link-tls", kText, "DIRECTORY", "none",

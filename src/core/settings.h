@@ -30,8 +30,8 @@ struct Setting {
   std::string_view help;
   // Replaces the setting's value in `config` by `texts`: one text, except for lists; "true" or
   // "false" for a switch. INVALID_ARGUMENT saying what is wrong with the texts, without the
-  // setting's name.
-  absl::Status (*set)(Config& config, const std::vector<std::string>& texts);
+  // setting's name. `kinds`: those that pools can have.
+  absl::Status (*set)(Config& config, const std::vector<std::string>& texts, PoolSyntaxes kinds);
   std::string_view environment = "";  // variable that replaces the flag; empty: none
 };
 

@@ -35,8 +35,7 @@ absl::Status RequirePrograms(const std::string& filesystem_name, const std::stri
 }  // namespace
 
 absl::Status Service::CheckHealth() const {
-  if (needs_.mounts) RETURN_IF_ERROR(os::RequireMountRights());
-  if (needs_.loops) RETURN_IF_ERROR(os::RequireLoopDriver());
+  for (const auto need : needs_) RETURN_IF_ERROR(need());
   const std::vector<pool::Pool*> pools = pools_.all();
   std::vector<std::string> problems;
   for (pool::Pool* const pool : pools) {

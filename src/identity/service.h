@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "pool/pools.h"
 #include "proto/csi.grpc.pb.h"
@@ -10,17 +12,18 @@
 
 namespace holdfast::identity {
 
-// What the process must be able to do. A controller needs nothing.
-struct Needs {
-  bool mounts = false;
-  bool loops = false;  // loop devices
-};
+// What the process must be able to do: each is OK, or FAILED_PRECONDITION with the remedy. A
+// controller needs nothing.
+using Needs = std::vector<absl::Status (*)()>;
 
 // Thread-safe. Answers at any time and waits for nothing: sidecars exit when it is slow.
 class Service final : public csi::v1::Identity::Service {
  public:
   Service(std::string driver_name, const pool::Pools& pools, rpc::CallRunner& calls, Needs needs)
-      : driver_name_(std::move(driver_name)), pools_(pools), calls_(calls), needs_(needs) {}
+      : driver_name_(std::move(driver_name)),
+        pools_(pools),
+        calls_(calls),
+        needs_(std::move(needs)) {}
 
   grpc::Status GetPluginInfo(grpc::ServerContext* context,
                              const csi::v1::GetPluginInfoRequest* request,

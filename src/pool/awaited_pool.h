@@ -42,11 +42,9 @@ class AwaitedPool final : public Pool {
 
   [[nodiscard]] const PoolInfo& info() const override;
 
-  // Waits, Times::start at most, until the pool was opened once. OK as well when that failed or
-  // takes longer: the pool comes later. INVALID_ARGUMENT and ABORTED, as `open` said, are for what
-  // only a person can put right: the start is to be refused. NOT_FOUND if it failed and the pool
-  // was never served before.
-  [[nodiscard]] absl::Status WaitUntilOpened();
+  // Waits for the first attempt, Times::start at most. INVALID_ARGUMENT and ABORTED are those of
+  // `open`.
+  [[nodiscard]] absl::Status WaitUntilOpened() override;
 
   // Waits, no longer than that either, until its volumes are counted. Always OK.
   [[nodiscard]] absl::Status Recover() override;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/mutex.h"
-#include "core/pool_config.h"
 #include "core/volume.h"
+#include "pool/space_policy.h"
 
 namespace holdfast::pool {
 

@@ -20,8 +20,8 @@ struct PoolInfo {
   // Of the storage, permanently: another one means other volumes. Empty: not known yet.
   std::string id;
   std::string name;
-  std::string kind;                // "file", "rbd"
-  std::string location;            // directory or Ceph pool, for people
+  std::string kind;                // PoolSyntax::kind
+  std::string location;            // as the kind writes it, for people
   std::string node;                // that holds the bytes; empty: nodes reach them over a network
   std::string default_filesystem;  // when a request names none
   // Without `node`: the segment of the nodes that reach the bytes; none: every node does.
@@ -55,6 +55,12 @@ class Pool {
   virtual ~Pool() = default;
 
   [[nodiscard]] virtual const PoolInfo& info() const = 0;
+
+  // Waits, for a bounded time, until storage that is not there was first tried. OK if the pool is
+  // open, and if it will be served once its storage is there. NOT_FOUND if the storage is not there
+  // and the pool was never served with this state directory; INVALID_ARGUMENT and ABORTED for what
+  // only an operator can put right: the start must be refused.
+  [[nodiscard]] virtual absl::Status WaitUntilOpened() { return absl::OkStatus(); }
 
   // Counts what is promised and lists the volumes: what must be known before any call below. Called
   // once. What an earlier process left half done is left to Repair.
@@ -91,8 +97,8 @@ class Pool {
 
   [[nodiscard]] virtual absl::StatusOr<Volume> Get(const VolumeId& id) = 0;
 
-  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. File pools
-  // answer from memory; where the records are elsewhere, it fails rather than leave one out.
+  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. Fails
+  // rather than leave out a volume whose record cannot be read now.
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                                  std::size_t limit) = 0;
 

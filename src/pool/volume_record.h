@@ -14,8 +14,8 @@ struct VolumeRecord {
   Volume volume;                    // id.pool and id.node are not stored: the pool knows them
   Bytes grow_to_bytes = 0;          // a growth that has begun, or 0
   std::uint32_t sector_size = 512;  // logical sector of the device; fixed for the volume's life
-  // Of an RBD image, empty for files: its name, chosen before it is made and given to no other
-  // image ever, and Ceph's own id of it, known when it is made.
+  // Where the backend names the bytes itself, else empty: a name that is chosen before they are
+  // made and never given to others, and the storage's own id of them, known when they are made.
   std::string image_name;
   std::string image_id;
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/pool_config.h"
 #include "core/status.h"
+#include "rbd/ceph_access.h"
 
 namespace holdfast::rbd {
 

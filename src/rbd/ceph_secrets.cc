@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/ceph_secrets.h"
 
-#include "core/pool_config.h"
+#include "rbd/ceph_access.h"
 #include "rbd/ceph_key.h"
 
 namespace holdfast::rbd {

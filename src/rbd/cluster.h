@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/mutex.h"
-#include "core/pool_config.h"
+#include "rbd/ceph_access.h"
 #include "rbd/ceph_library.h"
 
 namespace holdfast::rbd {

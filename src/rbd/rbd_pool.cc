@@ -38,26 +38,28 @@ absl::StatusOr<std::optional<std::string>> ReadKnown(int known_pools_fd, const s
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
-                                                       const Process& process,
+                                                       const pool::Process& process,
                                                        std::shared_ptr<Clusters> clusters) {
   const std::string what = fmt::format("pool '{}'", config.name);
   RETURN_IF_ERROR(Annotate(LoadCephLibrary().status(), what));
-  if (!config.ceph.user.empty()) RETURN_IF_ERROR(Annotate(KeyOf(config.ceph).status(), what));
+  ASSIGN_OR_RETURN(const CephAccess access, ParseCephAccess(config.keys));
+  if (!access.user.empty()) RETURN_IF_ERROR(Annotate(KeyOf(access).status(), what));
   const int state = process.state_directory_fd;
   RETURN_IF_ERROR(os::MakeDirectoryAt(state, kKnownPoolsName, kPrivate));
   ASSIGN_OR_RETURN(os::UniqueFd known_pools, os::OpenDirectoryAt(state, kKnownPoolsName));
   ASSIGN_OR_RETURN(auto identity, ReadKnown(known_pools.get(), config.name));
   ASSIGN_OR_RETURN(const std::string id, UuidOfName(kRootNamespace, config.location));
+  ASSIGN_OR_RETURN(std::optional<TopologySegment> topology, ParseTopology(config.keys));
   pool::PoolInfo info{.id = id,
                       .name = config.name,
-                      .kind = config.kind,
+                      .kind = config.kind(),
                       .location = config.location,
                       .node = "",
                       .default_filesystem = config.default_filesystem,
-                      .topology = config.topology};
+                      .topology = std::move(topology)};
   auto common = std::make_shared<Common>(process, std::move(known_pools), std::move(identity),
                                          std::move(clusters));
-  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), config.ceph, std::move(common)));
+  return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), access, std::move(common)));
 }
 
 absl::StatusOr<pool::Pool*> RbdPool::WithCredentials(const Secrets& secrets) {

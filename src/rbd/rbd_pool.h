@@ -15,7 +15,8 @@
 #include "core/semaphore.h"
 #include "os/rbd_device.h"
 #include "os/unique_fd.h"
-#include "pool/pool.h"
+#include "pool/pool_kind.h"
+#include "rbd/ceph_access.h"
 #include "rbd/ceph_pool.h"
 #include "rbd/device_calls.h"
 #include "rbd/image.h"
@@ -23,22 +24,8 @@
 #include "rbd/monitor_answers.h"
 #include "rbd/recent_answer.h"
 #include "rbd/record_table.h"
-#include "state/undo_files.h"
 
 namespace holdfast::rbd {
-
-// Whose pool it is: the process that opens it.
-struct Process {
-  std::string node_id;
-  bool is_controller = true;  // it looks after the whole pool; others after their own devices
-  // It is a node. One that is not has none, whatever the sysfs of its host shows (that is not
-  // namespaced), and holds no volume, whatever its node_id is.
-  bool has_devices = true;
-  bool attach = false;  // a volume is published to a node before MapDevice there
-  int state_directory_fd = -1;
-  std::string boot_id;                 // of this node, now
-  const state::UndoFiles& undo_files;  // outlive the pool
-};
 
 // Besides what Pool says: of a volume that another Ceph pool has made nothing is known, so that no
 // call says that it is gone (FAILED_PRECONDITION). Only nodes that can share a volume have it as a
@@ -50,7 +37,7 @@ class RbdPool final : public pool::Pool {
   // Does not connect: an unreachable cluster at the start is not a reason to refuse the other
   // pools. FAILED_PRECONDITION when Ceph's library or the user's key is missing.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<RbdPool>> Open(
-      const PoolConfig& config, const Process& process, std::shared_ptr<Clusters> clusters);
+      const PoolConfig& config, const pool::Process& process, std::shared_ptr<Clusters> clusters);
 
   [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
   // For a pool that is configured without a user: one pool per user and key.
@@ -111,8 +98,8 @@ class RbdPool final : public pool::Pool {
 
   // What the pool is to all its users alike.
   struct Common {
-    Common(const Process& process, os::UniqueFd known, std::optional<std::string> known_identity,
-           std::shared_ptr<Clusters> connections)
+    Common(const pool::Process& process, os::UniqueFd known,
+           std::optional<std::string> known_identity, std::shared_ptr<Clusters> connections)
         : node_id(process.node_id),
           is_controller(process.is_controller),
           has_devices(process.has_devices),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a start gets its pools.
+// Opens the configured pools at the start.
 #pragma once
 
 #include "core/config.h"
@@ -9,7 +9,7 @@
 
 namespace holdfast::server {
 
-// Adds each configured pool to `parts.pools`. A file pool whose disk is absent is served as soon as
+// Adds each configured pool to `parts.pools`. A pool whose storage is absent is served as soon as
 // it is there; FAILED_PRECONDITION if no pool can be served and none ever was, or if a pool is in
 // use; INVALID_ARGUMENT for a filesystem that is not supported.
 [[nodiscard]] absl::Status OpenPools(const Config& config, int state_directory_fd,

@@ -7,7 +7,6 @@
 #include "core/version.h"
 #include "link/credentials.h"
 #include "os/file_limit.h"
-#include "os/loop_device.h"
 #include "os/startup_pages.h"
 #include "server/dial_controller.h"
 #include "server/kubelet_registration.h"
@@ -15,6 +14,7 @@
 #include "server/link_server.h"
 #include "server/metrics.h"
 #include "server/monitoring_endpoints.h"
+#include "server/pool_kinds.h"
 #include "server/pool_opening.h"
 #include "server/process_setup.h"
 #include "server/server_state.h"
@@ -104,7 +104,7 @@ absl::Status Server::Run() {
   }
   LogReadiness();
   RETURN_IF_ERROR(RegisterWithKubelet());
-  os::RetireIdleLoops();  // those that a killed process left
+  RetireIdleDevices();  // those that a killed process left
   os::ReleaseStartupPages();
   LogInfo("signal {}: finishing what is running", guard_->Wait());
   return absl::OkStatus();
@@ -138,7 +138,7 @@ void Server::Stop() {
   name_.reset();
   // A peer that is connected and silent would keep gRPC waiting for a ping of its own.
   calls_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-  os::RetireIdleLoops();
+  RetireIdleDevices();
   LogInfo("stopped");
 }
 

@@ -4,9 +4,9 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
-#include <algorithm>
-
+#include "os/volume_rights.h"
 #include "server/grpc_connections.h"
+#include "server/pool_kinds.h"
 
 namespace holdfast::server {
 namespace {
@@ -15,9 +15,12 @@ namespace {
 constexpr int kMaxMessageBytes = 64 << 20;
 
 identity::Needs NeedsOf(const Config& config) {
-  const bool is_node = config.role != Role::kController;
-  const auto is_file = [](const PoolConfig& pool) { return pool.kind == "file"; };
-  return {.mounts = is_node, .loops = is_node && std::ranges::any_of(config.pools, is_file)};
+  if (config.role == Role::kController) return {};
+  identity::Needs needs = {os::RequireMountRights};
+  for (const pool::PoolKind* const kind : KindsOf(config.pools)) {
+    if (kind->check_node != nullptr) needs.push_back(kind->check_node);
+  }
+  return needs;
 }
 
 std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {

@@ -24,17 +24,18 @@ class RbdUnderTest final : public conformance::PoolUnderTest {
     const os::UniqueFd state = test::Value(os::OpenDirectory(root_.path()));
     undo_files_.emplace(
         test::Value(state::UndoFiles::Open(test::Value(os::OpenDirectory(root_.path())))));
-    const Process process{.node_id = "",
-                          .is_controller = true,
-                          .has_devices = false,
-                          .attach = false,
-                          .state_directory_fd = state.get(),
-                          .boot_id = "boot",
-                          .undo_files = *undo_files_};
+    const pool::Process process{.node_id = "",
+                                .is_controller = true,
+                                .has_devices = false,
+                                .attach = false,
+                                .state_directory_fd = state.get(),
+                                .boot_id = "boot",
+                                .undo_files = *undo_files_};
     const char* const config = std::getenv("HOLDFAST_CONFORMANCE_POOL");
     REQUIRE(config != nullptr);
-    pool_ = test::Value(
-        RbdPool::Open(test::Value(ParsePool(config)), process, std::make_shared<Clusters>()));
+    const std::array<const PoolSyntax*, 1> kinds{&RbdSyntax()};
+    pool_ = test::Value(RbdPool::Open(test::Value(ParsePool(config, kinds)), process,
+                                      std::make_shared<Clusters>()));
     ceph_ = test::Value(pool_->Connect());
   }
 

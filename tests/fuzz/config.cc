@@ -6,7 +6,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace holdfast;
-  const auto config = ParseConfig(std::string(reinterpret_cast<const char*>(data), size));
+  const auto config =
+      ParseConfig(std::string(reinterpret_cast<const char*>(data), size), fuzz::Kinds());
   if (config.ok()) {
     fuzz::RequireSound(*config);
   } else {

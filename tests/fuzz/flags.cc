@@ -20,7 +20,7 @@ std::vector<std::string> Split(std::string_view text) {
 void Try(const std::vector<std::string>& words) {
   CLI::App app;
   cli::ServeFlags flags;
-  cli::AddServeFlags(*app.add_subcommand("serve"), flags);
+  cli::AddServeFlags(*app.add_subcommand("serve"), flags, Kinds());
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
   try {
@@ -29,7 +29,7 @@ void Try(const std::vector<std::string>& words) {
     return;
   }
   if (!flags.config_path.empty()) return;  // any file of the host
-  const auto config = cli::BuildConfig(flags);
+  const auto config = cli::BuildConfig(flags, Kinds());
   if (!config.ok()) {
     Require(absl::IsInvalidArgument(config.status()), "a mistake is called one");
     return;

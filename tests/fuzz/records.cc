@@ -9,8 +9,8 @@
 
 #include "core/checked_json.h"
 #include "core/disk_names.h"
+#include "file/pool_marker.h"
 #include "os/file.h"
-#include "pool/pool_marker.h"
 #include "pool/volume_record.h"
 #include "scratch.h"
 #include "state/node_state.h"
@@ -87,7 +87,7 @@ void FuzzStageRecord(State& state, const std::string& text) {
 
 void FuzzMarker(State& state, const std::string& text) {
   WriteFile(state.directory.get(), kPoolMarkerName, text);
-  const auto marker = pool::ReadPoolMarker(state.directory.get());
+  const auto marker = file::ReadPoolMarker(state.directory.get());
   if (marker.ok()) Require(IsUuid(marker->pool_id), "a pool's id is a UUID");
 }
 

@@ -14,8 +14,9 @@
 #include "controller/service.h"
 #include "core/log.h"
 #include "core/message_text.h"
+#include "file/file_pool.h"
+#include "file/file_syntax.h"
 #include "node/service.h"
-#include "pool/file_pool.h"
 #include "scratch.h"
 
 namespace holdfast::fuzz {
@@ -37,8 +38,9 @@ class Driver final {
     }
     state_ = os::UniqueFd(::open((scratch_ + "/state").c_str(), O_RDONLY | O_DIRECTORY));
     node_state_ = std::make_unique<state::NodeState>(*state::NodeState::Open(state_.get()));
-    PoolConfig config{.name = "default", .kind = "file", .location = scratch_ + "/pool"};
-    auto opened = pool::FilePool::Open(config, kNode, state_.get());
+    PoolConfig config{
+        .name = "default", .syntax = &file::FileSyntax(), .location = scratch_ + "/pool"};
+    auto opened = file::FilePool::Open(config, kNode, state_.get());
     Require(opened.ok() && pools_.Add(*std::move(opened)).ok(), "a pool is made");
     Require((*pools_.Find(""))->Recover().ok(), "an empty pool recovers");
     calls_.SetReady();

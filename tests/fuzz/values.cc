@@ -54,7 +54,7 @@ void FuzzHostPort(const std::string& text) {
 }
 
 void FuzzPool(const std::string& text) {
-  const auto pool = ParsePool(text);
+  const auto pool = ParsePool(text, Kinds());
   if (pool.ok()) RequireSound(*pool);
 }
 

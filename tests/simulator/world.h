@@ -42,7 +42,7 @@ class World final : public Faults {
   };
   // What dies with the process.
   struct Process {
-    explicit Process(const SpacePolicy& policy) : ledger(policy) {}
+    explicit Process(const pool::SpacePolicy& policy) : ledger(policy) {}
     pool::Ledger ledger;
     std::set<std::string> listed;
   };
@@ -77,7 +77,7 @@ class World final : public Faults {
 
   Random random_;
   const bool trace_;
-  SpacePolicy policy_;
+  pool::SpacePolicy policy_;
   double error_rate_ = 0, kill_rate_ = 0, power_rate_ = 0, backup_rate_ = 0;
   Machine machine_;
   std::vector<Claim> claims_;

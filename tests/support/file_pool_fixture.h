@@ -9,9 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "file/file_pool.h"
+#include "file/file_syntax.h"
+#include "file/loop_label.h"
 #include "os/file.h"
-#include "pool/file_pool.h"
-#include "pool/loop_label.h"
 #include "pool/pools.h"
 #include "pool/volume_record.h"
 #include "support/outcome.h"
@@ -41,13 +42,12 @@ inline VolumeSpec MountSpec(const std::string& name, const std::string& filesyst
 class FilePoolFixture {
  public:
   // The pool lies in `pool_path`, or below the temporary directory if that is empty.
-  explicit FilePoolFixture(std::string pool_path = "", SpacePolicy space = {})
+  explicit FilePoolFixture(std::string pool_path = "", PoolKeys keys = {})
       : config_{.name = "default",
-                .kind = "file",
+                .syntax = &file::FileSyntax(),
                 .location = pool_path.empty() ? directory.path("pool") : std::move(pool_path),
                 .default_filesystem = "ext4",
-                .space = space,
-                .ceph = {},
+                .keys = std::move(keys),
                 .accept_move = false} {
     std::filesystem::create_directory(directory.path("state"));
     std::filesystem::create_directory(config_.location);
@@ -67,9 +67,9 @@ class FilePoolFixture {
   }
 
   void Start() {
-    auto opened = Value(pool::FilePool::Open(config_, "n1", state.get()));
+    auto opened = Value(file::FilePool::Open(config_, "n1", state.get()));
     pool = opened.get();
-    pools = std::make_unique<pool::Pools>(os::DeviceOwners({pool::LoopProof()}));
+    pools = std::make_unique<pool::Pools>(os::DeviceOwners({file::LoopProof()}));
     REQUIRE_OK(pools->Add(std::move(opened)));
     REQUIRE_OK(pool->Recover());
     SettleAll();
@@ -144,7 +144,7 @@ class FilePoolFixture {
   TempDirectory directory;
   os::UniqueFd state;
   std::unique_ptr<pool::Pools> pools;
-  pool::FilePool* pool = nullptr;  // the one in `pools`
+  file::FilePool* pool = nullptr;  // the one in `pools`
 
  private:
   const PoolConfig config_;

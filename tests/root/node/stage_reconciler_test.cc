@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/checked_json.h"
+#include "file/image_file.h"
 #include "os/mounter.h"
-#include "pool/image_file.h"
 #include "support/loop_image.h"
 #include "support/mount_point.h"
 #include "support/node_fixture.h"
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "a device that a killed stage attached is detached") {
 TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is left alone") {
   (void)Create(BlockSpec("pvc-1"));
   const auto volume_directory = test::Value(os::OpenDirectory(PathOf(id)));
-  const auto image = test::Value(pool::OpenImage(volume_directory.get()));
+  const auto image = test::Value(file::OpenImage(volume_directory.get()));
   SECTION("attached by another, not by us") {
     const test::AttachedLoop foreign(image.get());
     CHECK(Found().empty());

@@ -5,6 +5,7 @@
 
 #include "core/config_file.h"
 #include "core/settings.h"
+#include "support/known_pools.h"
 #include "support/outcome.h"
 
 namespace holdfast::cli {
@@ -83,9 +84,9 @@ std::vector<Sample> Samples() {
 absl::StatusOr<Config> FromFlags(const std::vector<std::string>& words) {
   CLI::App serve;
   ServeFlags flags;
-  AddServeFlags(serve, flags);
+  AddServeFlags(serve, flags, server::KnownPoolSyntaxes());
   serve.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // from the last on
-  return BuildConfig(flags);
+  return BuildConfig(flags, server::KnownPoolSyntaxes());
 }
 
 std::vector<std::string> WithFlag(std::string_view flag, const std::vector<std::string>& words) {
@@ -102,7 +103,8 @@ TEST_CASE("flag and YAML key of each setting set the same member, and no other")
     CAPTURE(sample.key);
     const Setting* const setting = FindSetting(sample.key);
     REQUIRE(setting != nullptr);
-    const Config file = test::Value(ParseConfig(sample.key + ": " + sample.yaml));
+    const Config file =
+        test::Value(ParseConfig(sample.key + ": " + sample.yaml, server::KnownPoolSyntaxes()));
     const Config flag = test::Value(FromFlags(WithFlag(setting->flag, sample.words)));
     CHECK(sample.read(file) == sample.expected);
     CHECK(sample.read(flag) == sample.expected);

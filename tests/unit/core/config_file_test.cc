@@ -5,14 +5,23 @@
 #include <string>
 
 #include "os/file.h"
+#include "support/known_pools.h"
 #include "support/outcome.h"
 #include "support/temp_directory.h"
 
 namespace holdfast {
 namespace {
 
+absl::StatusOr<Config> Parse(const std::string& yaml) {
+  return ParseConfig(yaml, server::KnownPoolSyntaxes());
+}
+
+absl::StatusOr<Config> Load(const std::string& path) {
+  return LoadConfig(path, server::KnownPoolSyntaxes());
+}
+
 TEST_CASE("every setting of a file") {
-  const Config config = test::Value(ParseConfig(R"(
+  const Config config = test::Value(Parse(R"(
 role: node
 endpoint: unix:///run/a.sock
 nodeId: n1
@@ -37,14 +46,13 @@ pools:
   CHECK(config.pools[0].name == "fast");
   CHECK(config.pools[0].location == "/srv/fast");
   CHECK(config.pools[0].default_filesystem == "xfs");
-  CHECK(config.pools[0].space.reserve_bytes == 10 * kGiB);
-  CHECK(config.pools[0].space.overcommit == 2.5);
-  CHECK(config.pools[0].space.watermark == 0.8);
+  CHECK(config.pools[0].keys ==
+        PoolKeys{{"overcommit", "2.5"}, {"reserve", "10Gi"}, {"watermark", "80%"}});
   CHECK(config.pools[1].default_filesystem == "ext4");
 }
 
 TEST_CASE("what a file does not say keeps its default") {
-  const Config config = test::Value(ParseConfig("nodeId: n1"));
+  const Config config = test::Value(Parse("nodeId: n1"));
   CHECK(config.role == Role::kAll);
   CHECK(config.driver_name == "csi.holdfast.dev");
   CHECK(config.log_level == LogLevel::kInfo);
@@ -98,7 +106,7 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
   };
   for (const auto& row : rows) {
     CAPTURE(row.yaml);
-    const absl::Status refused = ParseConfig(row.yaml).status();
+    const absl::Status refused = Parse(row.yaml).status();
     CHECK_FAILS(refused, kInvalidArgument, row.message);
     CHECK_THAT(MessageOf(refused), !Catch::Contains("yaml-cpp") && !Catch::Contains("conversion"));
   }
@@ -106,33 +114,32 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
 
 TEST_CASE("a Ceph pool in a file") {
   const Config config =
-      test::Value(ParseConfig("pools:\n"
-                              "- {name: a, file: /a}\n"
-                              "- name: ceph\n"
-                              "  rbd: block\n"
-                              "  monitors: '[v2:10.0.0.1:3300,v1:10.0.0.1:6789]'\n"
-                              "  user: holdfast\n"
-                              "  keyring: /etc/holdfast/key\n"));
+      test::Value(Parse("pools:\n"
+                        "- {name: a, file: /a}\n"
+                        "- name: ceph\n"
+                        "  rbd: block\n"
+                        "  monitors: '[v2:10.0.0.1:3300,v1:10.0.0.1:6789]'\n"
+                        "  user: holdfast\n"
+                        "  keyring: /etc/holdfast/key\n"));
   REQUIRE(config.pools.size() == 2);
-  CHECK(config.pools[1].kind == "rbd");
-  CHECK(config.pools[1].ceph.monitors == "[v2:10.0.0.1:3300,v1:10.0.0.1:6789]");
-  CHECK_FAILS(ParseConfig("pools: [{name: a, file: /a, rbd: block}]"), kInvalidArgument,
-              "of one kind");
+  CHECK(config.pools[1].kind() == "rbd");
+  CHECK(config.pools[1].keys.at("monitors") == "[v2:10.0.0.1:3300,v1:10.0.0.1:6789]");
+  CHECK_FAILS(Parse("pools: [{name: a, file: /a, rbd: block}]"), kInvalidArgument, "of one kind");
 }
 
 TEST_CASE("a switch is written as YAML writes them") {
-  CHECK(test::Value(ParseConfig("attach: true")).attach);
-  CHECK(test::Value(ParseConfig("attach: yes")).attach);
-  CHECK_FALSE(test::Value(ParseConfig("attach: off")).attach);
+  CHECK(test::Value(Parse("attach: true")).attach);
+  CHECK(test::Value(Parse("attach: yes")).attach);
+  CHECK_FALSE(test::Value(Parse("attach: off")).attach);
 }
 
 TEST_CASE("a file is named in its errors, and must be there") {
   const test::TempDirectory directory;
-  CHECK_FAILS(LoadConfig(directory.path("none.yaml")), kNotFound, "none.yaml");
+  CHECK_FAILS(Load(directory.path("none.yaml")), kNotFound, "none.yaml");
   REQUIRE_OK(os::WriteFileDurably(directory.fd(), "bad.yaml", "colour: red"));
-  CHECK_FAILS(LoadConfig(directory.path("bad.yaml")), kInvalidArgument, directory.path("bad.yaml"));
+  CHECK_FAILS(Load(directory.path("bad.yaml")), kInvalidArgument, directory.path("bad.yaml"));
   REQUIRE_OK(os::WriteFileDurably(directory.fd(), "good.yaml", "nodeId: n1"));
-  CHECK(test::Value(LoadConfig(directory.path("good.yaml"))).node_id == "n1");
+  CHECK(test::Value(Load(directory.path("good.yaml"))).node_id == "n1");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "support/known_pools.h"
 #include "support/outcome.h"
 
 namespace holdfast {
@@ -12,7 +13,7 @@ namespace {
 Config ValidConfig() {
   Config config;
   config.node_id = "node-1";
-  config.pools.push_back(test::Value(ParsePool("default=file:/srv/volumes")));
+  config.pools.push_back(test::Value(test::ParseKnownPool("default=file:/srv/volumes")));
   return config;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pool_config.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "support/outcome.h"
@@ -8,35 +9,40 @@
 namespace holdfast {
 namespace {
 
-TEST_CASE("a pool without keys has the documented defaults") {
-  const PoolConfig pool = test::Value(ParsePool("default=file:/srv/volumes"));
+absl::Status RequireShelf(const std::string& location, const PoolKeys& keys) {
+  if (location.empty()) return InvalidArgument("a shelf is missing");
+  const auto robot = keys.find("robot");
+  if (robot != keys.end() && robot->second == "none") return InvalidArgument("robot='none'");
+  return absl::OkStatus();
+}
+
+absl::Status Accept(const std::string&, const PoolKeys&) { return absl::OkStatus(); }
+
+constexpr std::array kTapeKeys{PoolKey{"robot", true}, PoolKey{"speed"}};
+constexpr PoolSyntax kTape{
+    .kind = "tape", .location = "SHELF", .help = "", .keys = kTapeKeys, .check = RequireShelf};
+constexpr PoolSyntax kDrum{
+    .kind = "drum", .location = "NUMBER", .help = "", .keys = {}, .check = Accept};
+constexpr std::array<const PoolSyntax*, 2> kKinds{&kTape, &kDrum};
+
+absl::StatusOr<PoolConfig> Parse(std::string_view text) { return ParsePool(text, kKinds); }
+
+TEST_CASE("a pool without keys has the documented default filesystem") {
+  const PoolConfig pool = test::Value(Parse("default=tape:/srv/a=b:c"));
   CHECK(pool.name == "default");
-  CHECK(pool.kind == "file");
-  CHECK(pool.location == "/srv/volumes");
-  CHECK(pool.default_filesystem == "ext4");
-  CHECK(pool.space.reserve_bytes == 0);
-  CHECK(pool.space.reserve_fraction == 0.05);
-  CHECK(pool.space.overcommit == 1.0);
-  CHECK(pool.space.watermark == 0.9);
-}
-
-TEST_CASE("every key of a pool") {
-  const PoolConfig pool = test::Value(
-      ParsePool("p-1=file:/srv/a=b:c,fs=xfs,reserve=1.5Gi,overcommit=1.5,watermark=75%"));
-  CHECK(pool.name == "p-1");
+  CHECK(pool.syntax == &kTape);
+  CHECK(pool.kind() == "tape");
   CHECK(pool.location == "/srv/a=b:c");
-  CHECK(pool.default_filesystem == "xfs");
-  CHECK(pool.space.reserve_bytes == 3 * kGiB / 2);
-  CHECK(pool.space.reserve_fraction == 0);
-  CHECK(pool.space.overcommit == 1.5);
-  CHECK(pool.space.watermark == 0.75);
+  CHECK(pool.default_filesystem == "ext4");
+  CHECK(pool.keys.empty());
+  CHECK_FALSE(pool.accept_move);
 }
 
-TEST_CASE("a reserve is bytes or a part, not both") {
-  const PoolConfig part = test::Value(ParsePool("p=file:/a,reserve=12.5%"));
-  CHECK(part.space.reserve_bytes == 0);
-  CHECK(part.space.reserve_fraction == 0.125);
-  CHECK(test::Value(ParsePool("p=file:/a,reserve=0")).space.reserve_fraction == 0);
+TEST_CASE("a pool's keys are those of its kind, and fs") {
+  const PoolConfig pool = test::Value(Parse("p-1=tape:a,fs=xfs,speed=1=2,robot=r"));
+  CHECK(pool.default_filesystem == "xfs");
+  CHECK(pool.keys == PoolKeys{{"robot", "r"}, {"speed", "1=2"}});
+  CHECK(test::Value(Parse("p=drum:1,fs=xfs")).default_filesystem == "xfs");
 }
 
 TEST_CASE("a wrong pool is refused, naming the part that is wrong") {
@@ -44,101 +50,40 @@ TEST_CASE("a wrong pool is refused, naming the part that is wrong") {
     const char* text;
     const char* named;
   } rows[] = {
-      {"", "NAME=file:DIRECTORY"},
-      {"default", "NAME=file:DIRECTORY"},
-      {"=file:/a", "pool name ''"},
-      {"Default=file:/a", "pool name 'Default'"},
-      {"a.b=file:/a", "pool name 'a.b'"},
-      {"p=", "must be file:DIRECTORY"},
-      {"p=/a", "must be file:DIRECTORY"},
-      {"p=lvm:vg0", "must be file:DIRECTORY"},
-      {"p=file", "must be file:DIRECTORY"},
-      {"p=file:", "absolute path"},
-      {"p=file:a", "absolute path"},
-      {"p=file:/a,", "must be key=value"},
-      {"p=file:/a,fs", "'fs' must be key=value"},
-      {"p=file:/a,colour=red", "unknown key 'colour'"},
-      {"p=file:/a,fs=xfs,fs=ext4", "'fs' is given twice"},
-      {"p=file:/a,reserve=", "''"},
-      {"p=file:/a,reserve=-1Gi", "-1Gi"},
-      {"p=file:/a,reserve=101%", "reserve"},
-      {"p=file:/a,reserve=x%", "reserve"},
-      {"p=file:/a,overcommit=0.5", "overcommit"},
-      {"p=file:/a,overcommit=1001", "overcommit"},
-      {"p=file:/a,overcommit=nan", "overcommit"},
-      {"p=file:/a,overcommit=2x", "overcommit"},
-      {"p=file:/a,overcommit=", "overcommit"},
-      {"p=file:/a,watermark=0.9", "must be a percentage"},
-      {"p=file:/a,watermark=-1%", "watermark"},
-      {"p=file:/a,watermark=%", "watermark"},
+      {"", "must be NAME=tape:SHELF[,key=value...] or NAME=drum:NUMBER[,key=value...]"},
+      {"default", "pool 'default' must be NAME=tape:SHELF"},
+      {"=tape:a", "pool name ''"},
+      {"Default=tape:a", "pool name 'Default'"},
+      {"a.b=tape:a", "pool name 'a.b'"},
+      {"p=", "pool 'p': '' must be tape:SHELF or drum:NUMBER"},
+      {"p=/a", "'/a' must be tape:SHELF"},
+      {"p=wire:a", "'wire:a' must be tape:SHELF"},
+      {"p=tape", "'tape' must be tape:SHELF"},
+      {"p=tape:", "pool 'p': a shelf is missing"},
+      {"p=tape:a,", "must be key=value"},
+      {"p=tape:a,fs", "'fs' must be key=value"},
+      {"p=tape:a,colour=red", "pool 'p': unknown key 'colour'; known: fs, robot, speed"},
+      {"p=tape:a,sped=1", "unknown key 'sped'; did you mean 'speed'?"},
+      {"p=drum:1,speed=1", "unknown key 'speed'"},
+      {"p=tape:a,fs=xfs,fs=ext4", "'fs' is given twice"},
+      {"p=tape:a,robot=none", "pool 'p': robot='none'"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.text);
-    CHECK_FAILS(ParsePool(row.text), kInvalidArgument, row.named);
+    CHECK_FAILS(Parse(row.text), kInvalidArgument, row.named);
   }
 }
 
-TEST_CASE("a Ceph pool, its name space and how it is reached") {
-  const PoolConfig pool = test::Value(
-      ParsePool("ceph=rbd:block/team-a,monitors=10.0.0.1:6789;10.0.0.2:6789,user=holdfast,"
-                "keyring=/etc/holdfast/keyring,dataPool=ec,fs=xfs"));
-  CHECK(pool.kind == "rbd");
-  CHECK(pool.location == "block/team-a");
-  CHECK(pool.default_filesystem == "xfs");
-  CHECK(pool.ceph == CephAccess{.monitors = "10.0.0.1:6789;10.0.0.2:6789",
-                                .conf = "",
-                                .user = "holdfast",
-                                .keyring = "/etc/holdfast/keyring",
-                                .key = "",
-                                .data_pool = "ec"});
-  REQUIRE_OK(ParsePool("ceph=rbd:block,conf=/etc/ceph/ceph.conf,user=h,keyring=/k"));
-  CHECK_FALSE(pool.topology);
-  // Calls bring user and key as secrets.
-  const PoolConfig bare = test::Value(ParsePool("ceph=rbd:block,monitors=10.0.0.1:6789"));
-  CHECK((bare.ceph.user + bare.ceph.keyring + bare.ceph.key).empty());
-}
-
-TEST_CASE("a Ceph pool that only some nodes reach") {
-  const PoolConfig pool = test::Value(
-      ParsePool("ceph=rbd:block,topology=topology.kubernetes.io/zone=a,monitors=10.0.0.1:6789"));
-  CHECK(pool.topology == TopologySegment{"topology.kubernetes.io/zone", "a"});
-}
-
-TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
-  const std::string rest = ",monitors=h:1,user=u,keyring=/k";
-  const struct {
-    std::string text;
-    const char* named;
-  } rows[] = {
-      {"p=rbd", "rbd:CEPHPOOL[/NAMESPACE]"},
-      {"p=rbd:" + rest, "''"},
-      {"p=rbd:/x" + rest, "''"},
-      {"p=rbd:x/" + rest, "''"},
-      {"p=rbd:a b" + rest, "'a b'"},
-      {"p=rbd:x/a/b" + rest, "'a/b'"},
-      {"p=rbd:x,user=u,keyring=/k", "cluster is not named"},
-      {"p=rbd:x,monitors=h:1,keyring=/k", "user= is missing"},
-      {"p=rbd:x,monitors=h:1,user=u,secret=y,keyring=/k", "unknown key 'secret'"},
-      {"p=rbd:x,monitors=h:1,user=u,key=y,keyring=/k", "unknown key 'key'"},
-      {"p=rbd:x,monitors=h:1,user=u v,keyring=/k", "'u v'"},
-      {"p=rbd:x,monitors=h:1,user=u", "keyring= is missing"},
-      {"p=rbd:x,monitors=h:1,user=u,keyring=k", "keyring='k' must be an absolute path"},
-      {"p=rbd:x,conf=c,user=u,keyring=/k", "conf='c' must be an absolute path"},
-      {"p=rbd:x,monitors=h:1,user=u,keyring=/k,dataPool=a b", "dataPool: 'a b'"},
-      {"p=rbd:x,monitors=h:1,topology=zone", "pool 'p': topology: 'zone' must be KEY=VALUE"},
-      {"p=rbd:x,monitors=h:1,topology=zone=", "topology: key 'zone' has no value"},
-      {"p=rbd:x,monitors=h:1,topology=A.b/zone=a", "topology: prefix 'A.b'"},
-      {"p=rbd:x,monitors=h:1,topology=zone=-", "topology: value '-'"},
-      {"p=rbd:x,monitors=h:1,topology=a=b,topology=c=d", "'topology' is given twice"},
-      {"p=file:/a,topology=zone=a", "unknown key 'topology'"},
-      // Space is Ceph's to keep.
-      {"p=rbd:x,monitors=h:1,user=u,keyring=/k,reserve=5%", "unknown key 'reserve'"},
-      {"p=file:/a,monitors=h:1", "unknown key 'monitors'"},
+TEST_CASE("the keys that select storage tell pools of one location apart") {
+  const auto same = [](std::string_view one, std::string_view other) {
+    return IsSameStorage(test::Value(Parse(one)), test::Value(Parse(other)));
   };
-  for (const auto& row : rows) {
-    CAPTURE(row.text);
-    CHECK_FAILS(ParsePool(row.text), kInvalidArgument, row.named);
-  }
+  CHECK(same("a=tape:x", "b=tape:x,fs=xfs,speed=2"));
+  CHECK(same("a=tape:x,robot=r", "b=tape:x,robot=r"));
+  CHECK_FALSE(same("a=tape:x,robot=r", "b=tape:x"));
+  CHECK_FALSE(same("a=tape:x,robot=r", "b=tape:x,robot=s"));
+  CHECK_FALSE(same("a=tape:x", "b=tape:y"));
+  CHECK_FALSE(same("a=tape:x", "b=drum:x"));
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST_CASE("a default that can be set is the one that Config has") {
   Config config;
   for (const char* key : {"role", "endpoint", "stateDir", "driverName", "logLevel"}) {
     const Setting& setting = *FindSetting(key);
-    REQUIRE_OK(setting.set(config, {std::string(setting.fallback)}));
+    REQUIRE_OK(setting.set(config, {std::string(setting.fallback)}, {}));
   }
   CHECK(config.role == defaults.role);
   CHECK(config.endpoint == defaults.endpoint);

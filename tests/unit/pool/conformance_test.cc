@@ -62,7 +62,7 @@ class MemoryUnderTest final : public PoolUnderTest {
   }
 
  private:
-  static constexpr SpacePolicy kPolicy{
+  static constexpr pool::SpacePolicy kPolicy{
       .reserve_bytes = 0, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
   const Provisioning provisioning_;
   NoFaults no_faults_;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file/file_kind.h"
+
+#include <utility>
+
+#include "file/file_checks.h"
+#include "file/file_pool.h"
+#include "file/file_syntax.h"
+#include "file/image_devices.h"
+#include "file/loop_label.h"
+#include "file/pool_directory.h"
+#include "os/file.h"
+#include "os/loop_device.h"
+#include "os/volume_rights.h"
+#include "pool/awaited_pool.h"
+
+namespace holdfast::file {
+namespace {
+
+// The pool, as soon as its disk is there. Nothing on the disk is touched here.
+absl::StatusOr<std::unique_ptr<pool::Pool>> Await(const PoolConfig& config,
+                                                  const pool::Process& process) {
+  ASSIGN_OR_RETURN(os::UniqueFd own, os::OpenDirectoryAt(process.state_directory_fd, "."));
+  const auto state = std::make_shared<os::UniqueFd>(std::move(own));
+  pool::PoolInfo known{
+      .id = PoolDirectory::KnownId(config.name, state->get()).value_or(std::string()),
+      .name = config.name,
+      .kind = config.kind(),
+      .location = config.location,
+      .node = process.node_id,
+      .default_filesystem = config.default_filesystem};
+  const std::string node = process.node_id;
+  return std::make_unique<pool::AwaitedPool>(
+      std::move(known),
+      pool::AwaitedPool::Source{
+          .open = [config, node, state](bool first) -> absl::StatusOr<std::unique_ptr<pool::Pool>> {
+            return FilePool::Open(config, node, state->get(), /*may_make=*/first);
+          },
+          .detach = ImageDevices::UnmapAbsent});
+}
+
+}  // namespace
+
+pool::PoolKind FileKind() {
+  return {.syntax = &FileSyntax(),
+          .open = Await,
+          .proof = LoopProof(),
+          .check_node = os::RequireLoopDriver,
+          .retire_idle_devices = os::RetireIdleLoops,
+          .examine_host = ExamineHost,
+          .examine_pool = ExaminePool};
+}
+
+}  // namespace holdfast::file

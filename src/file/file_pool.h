@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes as image files in a directory on any filesystem, attached as loop devices.
+#pragma once
+
+#include <memory>
+
+#include "file/file_space.h"
+#include "file/image_devices.h"
+#include "file/pool_directory.h"
+#include "file/record_store.h"
+#include "os/host_filesystem.h"
+#include "pool/pool.h"
+
+namespace holdfast::file {
+
+class FilePool final : public pool::Pool {
+ public:
+  // Opens the pool, making it on first use if it may (see PoolDirectory::Open for the errors).
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<FilePool>> Open(const PoolConfig& config,
+                                                                      const std::string& node_id,
+                                                                      int state_directory_fd,
+                                                                      bool may_make = true);
+
+  [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
+  [[nodiscard]] absl::Status Recover() override;
+  [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
+  [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
+  [[nodiscard]] absl::Status CheckReady() override;
+  [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
+  [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
+  [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
+                                                         std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
+                                            Bytes limit) override;
+  [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
+  [[nodiscard]] absl::StatusOr<pool::PoolUsage> GetUsage() override;
+  [[nodiscard]] VolumeCondition Condition(const Volume& volume) override;
+  // Nothing is recorded: the volume is on its node and on no other.
+  [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
+                                       AccessMode mode) override;
+  [[nodiscard]] absl::Status UnpublishFrom(const VolumeId&, const std::string&) override {
+    return absl::OkStatus();
+  }
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(
+      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
+  [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
+      const VolumeId& id) override;
+  [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
+  [[nodiscard]] absl::Status UnmapOwnDevice(const VolumeId& id) override;
+  [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
+                                             const std::string& filesystem_uuid) override;
+  [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
+
+ private:
+  FilePool(pool::PoolInfo info, const pool::SpacePolicy& policy, PoolDirectory directory,
+           const os::DirectIoSupport& direct_io, std::string tag)
+      : info_(std::move(info)),
+        directory_(std::move(directory)),
+        devices_(std::move(tag), direct_io.direct_io),
+        space_(info_.name, policy) {}
+
+  struct Call;
+  [[nodiscard]] VolumeId IdOfUuid(const std::string& uuid) const;
+  Volume WithPool(Volume volume) const;
+
+  const pool::PoolInfo info_;
+  const PoolDirectory directory_;
+  RecordStore records_;
+  ImageDevices devices_;
+  FileSpace space_;
+};
+
+}  // namespace holdfast::file

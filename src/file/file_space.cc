@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file/file_space.h"
+
+#include <algorithm>
+
+#include "file/image_file.h"
+#include "os/file.h"
+#include "os/host_filesystem.h"
+
+namespace holdfast::file {
+namespace {
+
+// Counting what thin images have allocated takes some 10 us for each, so it is not to take more
+// than this part of the time where the room changes all the time.
+constexpr int kCountingShare = 100;
+
+// A directory, an image, a record and its temporary file.
+constexpr std::int64_t kInodesOfVolume = 4;
+
+// btrfs has no fixed number of inodes and reports none.
+bool LacksInodes(const os::FilesystemSpace& space) {
+  return space.inodes_total != 0 && space.inodes_available < kInodesOfVolume;
+}
+
+pool::Room RoomOf(const os::FilesystemSpace& space) {
+  // Allocating also takes some blocks for the filesystem's own description of the image.
+  const Bytes slack = std::min(space.total / 1024 + 4 * kMiB, kGiB);
+  return {.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
+}
+
+// A filesystem that is full shows some blocks as available and does not give them; promises leave
+// more than this (RoomOf).
+constexpr Bytes kNoRoom = kMiB;
+
+// For the questions, which are answered with 0 where a promise is refused.
+pool::Room PromisableRoom(const os::FilesystemSpace& space) {
+  return LacksInodes(space) ? pool::Room{.total = space.total, .available = 0} : RoomOf(space);
+}
+
+class LedgerReservation final : public pool::Reservation {
+ public:
+  explicit LedgerReservation(pool::Ledger::Grant grant) : grant_(std::move(grant)) {}
+  void Commit() override { grant_.Keep(); }
+
+ private:
+  pool::Ledger::Grant grant_;
+};
+
+}  // namespace
+
+// Room that a thin volume has given back (trimmed) is owed to it again, so fresh room is compared
+// with fresh debts alone; with older ones, only as much room counts as there was then.
+absl::StatusOr<pool::Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
+  pool::Room room = PromisableRoom(space);
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const MutexLock lock(mutex_);
+    const bool changed = room.available != counted_room_;
+    if (!changed || start - counted_at_ < kCountingShare * count_took_) {
+      room.available = std::min(room.available, counted_room_);
+      return room;
+    }
+  }
+  ledger_.Recount(AllocationMeter(pool));
+  ASSIGN_OR_RETURN(const os::FilesystemSpace after, os::MeasureFilesystem(pool.root));
+  room.available = std::min(room.available, PromisableRoom(after).available);
+  const MutexLock lock(mutex_);
+  counted_at_ = std::chrono::steady_clock::now();
+  count_took_ = counted_at_ - start;
+  counted_room_ = room.available;
+  return room;
+}
+
+bool FileSpace::IsFull(const VerifiedPool& pool) {
+  const auto space = os::MeasureFilesystem(pool.root);
+  return space.ok() && space->available < kNoRoom;
+}
+
+absl::StatusOr<PoolCapacity> FileSpace::Capacity(const VerifiedPool& pool,
+                                                 Provisioning provisioning) {
+  ASSIGN_OR_RETURN(const pool::Room room, CountedRoom(pool));
+  const Bytes largest = ledger_.LargestPromise(provisioning, room);
+  return PoolCapacity{.available_bytes = largest,
+                      .maximum_volume_bytes = largest,
+                      .minimum_volume_bytes = kVolumeGranularity};
+}
+
+absl::StatusOr<pool::PoolUsage> FileSpace::Usage(const VerifiedPool& pool) {
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
+  const pool::Room room = RoomOf(space);
+  const pool::Room promisable = PromisableRoom(space);
+  ledger_.Recount(AllocationMeter(pool));
+  return pool::PoolUsage{
+      .total = room.total,
+      .free = room.available,
+      .reserve = ledger_.ReserveOf(room),
+      .thick_provisioned = ledger_.Promised(Provisioning::kThick),
+      .thin_provisioned = ledger_.Promised(Provisioning::kThin),
+      .thick_available = ledger_.LargestPromise(Provisioning::kThick, promisable),
+      .thin_available = ledger_.LargestPromise(Provisioning::kThin, promisable)};
+}
+
+absl::StatusOr<std::unique_ptr<pool::Reservation>> FileSpace::Reserve(const VerifiedPool& pool,
+                                                                      const std::string& uuid,
+                                                                      Provisioning provisioning,
+                                                                      Bytes increment) {
+  ASSIGN_OR_RETURN(
+      pool::Ledger::Grant grant,
+      ledger_.Reserve(uuid, provisioning, increment, RoomMeter(pool), AllocationMeter(pool)));
+  return std::make_unique<LedgerReservation>(std::move(grant));
+}
+
+absl::StatusOr<pool::Room> FileSpace::MeasureRoom(const VerifiedPool& pool) {
+  ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
+  if (LacksInodes(space)) {
+    return ResourceExhausted(
+        "the filesystem of pool '{}' has {} inodes left, and a volume takes {}: remove other files "
+        "from it, or move the pool to a filesystem with more inodes",
+        pool_name_, space.inodes_available, kInodesOfVolume);
+  }
+  return RoomOf(space);
+}
+
+// The meters must not outlive `pool`.
+pool::Ledger::MeasureRoom FileSpace::RoomMeter(const VerifiedPool& pool) {
+  return [this, &pool] { return MeasureRoom(pool); };
+}
+
+pool::Ledger::MeasureAllocated FileSpace::AllocationMeter(const VerifiedPool& pool) {
+  return [&pool](const std::string& uuid) -> std::optional<Bytes> {
+    const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
+    if (!directory.ok()) return std::nullopt;
+    const auto image = OpenImage(directory->get());
+    if (!image.ok()) return std::nullopt;
+    const auto allocated = ImageAllocated(image->get());
+    return allocated.ok() ? std::optional(*allocated) : std::nullopt;
+  };
+}
+
+}  // namespace holdfast::file

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records and images of a file pool, as the volume state machine sees them: a directory for each
+// volume with record.json and image, which is moved to the trash as a whole.
+#pragma once
+
+#include <string>
+
+#include "file/image_devices.h"
+#include "file/pool_directory.h"
+#include "file/record_store.h"
+#include "pool/volume_backend.h"
+
+namespace holdfast::file {
+
+// Of a pool that one process serves, so the caller's lock is enough to make Insert and Replace
+// exclusive.
+class FileRecords final : public pool::VolumeRecords {
+ public:
+  FileRecords(RecordStore& records, const VerifiedPool& pool) : records_(records), pool_(pool) {}
+
+  bool AreShared() const override { return false; }
+  absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
+  absl::Status Insert(const pool::VolumeRecord& record) override;
+  absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
+  absl::Status Remove(const pool::VolumeRecord& present) override;
+  absl::Status SyncName() override;
+  absl::Status SyncAll(const std::string& uuid) override;
+  bool Lists(const std::string& uuid) override { return records_.Lists(uuid); }
+  void Enlist(const pool::VolumeRecord& record) override { records_.Remember(record.volume); }
+  bool HasRemains(const std::string& uuid) override;
+  absl::Status RemoveRemains(const std::string& uuid) override;
+
+ private:
+  RecordStore& records_;
+  const VerifiedPool& pool_;
+};
+
+// `volumes_fd` is the directory of volume directories; it outlives this.
+class ImageBytes final : public pool::VolumeBytes {
+ public:
+  explicit ImageBytes(int volumes_fd) : volumes_fd_(volumes_fd) {}
+
+  absl::StatusOr<bool> Exist(const pool::VolumeRecord& record) override;
+  absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
+  absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
+
+ private:
+  const int volumes_fd_;
+};
+
+class FileBackend final : public pool::VolumeBackend {
+ public:
+  FileBackend(ImageDevices& devices, const VerifiedPool& pool)
+      : devices_(devices), pool_(pool), bytes_(pool.volumes) {}
+
+  absl::StatusOr<bool> Exist(const pool::VolumeRecord& record) override {
+    return bytes_.Exist(record);
+  }
+  absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override {
+    return bytes_.Size(record);
+  }
+  absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override {
+    return bytes_.HoldData(record, begin);
+  }
+  absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override {
+    return bytes_.ReadMark(record);
+  }
+  std::string NewName(const std::string&) override { return {}; }
+  absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override;
+  absl::Status Extend(const pool::VolumeRecord& record, Bytes size) override;
+  absl::Status CutOff(const pool::VolumeRecord& record, Bytes size) override;
+  absl::Status Sync(const pool::VolumeRecord& record) override;
+  // No other node reaches the image.
+  absl::Status RequireHeldHere(const pool::VolumeRecord&) override { return absl::OkStatus(); }
+  absl::Status Zero(const pool::VolumeRecord& record) override;
+  absl::Status Mark(const pool::VolumeRecord& record) override;
+  absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord& record) override;
+  absl::Status Discard(const pool::VolumeRecord& record) override;
+  absl::Status Purge(const std::string& uuid) override;
+  bool HasDiscarded(const std::string& uuid) override;
+  absl::Status RequireOnlyOwn(const std::string& uuid) override;
+  absl::StatusOr<os::BlockDevice> Map(const pool::VolumeRecord& record) override;
+  absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
+      const pool::VolumeRecord& record) override;
+  absl::Status RefreshDevice(const pool::VolumeRecord& record) override;
+  absl::Status RequireUnused(const pool::VolumeRecord& record) override;
+  absl::Status Unmap(const pool::VolumeRecord& record) override;
+  absl::Status UnmapAbandoned(const pool::VolumeRecord& record) override;
+
+ private:
+  ImageDevices& devices_;
+  const VerifiedPool& pool_;
+  ImageBytes bytes_;
+};
+
+}  // namespace holdfast::file

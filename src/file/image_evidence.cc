@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file/image_evidence.h"
+
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "file/image_file.h"
+#include "os/file.h"
+
+namespace holdfast::file {
+namespace {
+
+// "trusted": only a process with CAP_SYS_ADMIN sees and changes it.
+constexpr char kMark[] = "trusted.holdfast.formatted";
+constexpr Bytes kPiece = kMiB;
+
+// The filesystem keeps no such attributes, keeps none from us, or has no room for another.
+bool IsWithoutMarks(int error) {
+  return error == ENOTSUP || error == EPERM || error == ENOSYS || error == ENOSPC ||
+         error == EDQUOT || error == E2BIG || error == ERANGE;
+}
+
+struct Extent {
+  Bytes begin = 0;
+  Bytes end = 0;
+};
+
+// The first part at or behind `begin` that may hold data; nothing if there is none.
+absl::StatusOr<std::optional<Extent>> NextData(int image_fd, Bytes begin, Bytes size) {
+  if (begin >= size) return std::nullopt;
+  const off_t data = ::lseek(image_fd, begin, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return std::nullopt;
+  if (data < 0 && errno == EINVAL) return Extent{begin, size};  // it does not support SEEK_DATA
+  if (data < 0) return OsError(errno, "look for data in the image");
+  const off_t hole = ::lseek(image_fd, data, SEEK_HOLE);
+  if (hole < 0) return OsError(errno, "look for holes in the image");
+  return Extent{data, hole};
+}
+
+absl::StatusOr<bool> IsZero(int image_fd, const Extent& extent) {
+  std::vector<char> piece(kPiece);
+  for (Bytes at = extent.begin; at < extent.end;) {
+    const auto wanted = static_cast<std::size_t>(std::min(kPiece, extent.end - at));
+    const ssize_t read = ::pread(image_fd, piece.data(), wanted, at);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return OsError(errno, "read the image");
+    if (read == 0) break;
+    if (std::any_of(piece.begin(), piece.begin() + read, [](char byte) { return byte != 0; })) {
+      return false;
+    }
+    at += read;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status MarkFormatted(int image_fd, const std::string& filesystem,
+                           const std::string& filesystem_uuid) {
+  const std::string mark = fmt::format("{} {}", filesystem, filesystem_uuid);
+  if (::fsetxattr(image_fd, kMark, mark.data(), mark.size(), 0) == 0) {
+    return os::Sync(image_fd, "image");
+  }
+  if (IsWithoutMarks(errno)) return absl::OkStatus();
+  return OsError(errno, "note with the image that it is formatted");
+}
+
+absl::StatusOr<std::string> FormattedUuid(int image_fd) {
+  std::array<char, 256> value{};
+  const ssize_t size = ::fgetxattr(image_fd, kMark, value.data(), value.size());
+  if (size < 0 && (errno == ENODATA || IsWithoutMarks(errno)) && errno != ERANGE) return "";
+  if (size < 0) return OsError(errno, fmt::format("read the image's attribute {}", kMark));
+  const std::string_view mark(value.data(), static_cast<std::size_t>(size));
+  std::string uuid(mark.substr(mark.find(' ') + 1));
+  if (!IsUuid(uuid)) return Internal("the image's attribute {} is damaged", kMark);
+  return uuid;
+}
+
+absl::StatusOr<bool> HoldsData(int image_fd, Bytes begin) {
+  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
+  for (;;) {
+    ASSIGN_OR_RETURN(const auto extent, NextData(image_fd, begin, size));
+    if (!extent) return false;
+    ASSIGN_OR_RETURN(const bool zero, IsZero(image_fd, *extent));
+    if (!zero) return true;
+    begin = extent->end;
+  }
+}
+
+}  // namespace holdfast::file

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file/record_store.h"
+
+#include "core/disk_names.h"
+#include "file/image_file.h"
+#include "os/file.h"
+
+namespace holdfast::file {
+namespace {
+
+constexpr int kPrivate = 0700;
+
+// A directory without a record. The record is durable before the image is made, so an image without
+// a record is damage, never a creation that was cut short.
+absl::StatusOr<pool::VolumeRecord> UnfinishedCreation(int directory_fd, const std::string& uuid) {
+  const auto image = OpenImage(directory_fd);
+  if (!absl::IsNotFound(image.status())) {
+    return Internal("volume {} has an image but no record; restore its record from a backup", uuid);
+  }
+  pool::VolumeRecord unfinished;
+  unfinished.volume.id.uuid = uuid;
+  return unfinished;
+}
+
+}  // namespace
+
+absl::StatusOr<pool::VolumeRecord> RecordStore::Read(int volumes_fd, const std::string& uuid) {
+  const auto directory = os::OpenDirectoryAt(volumes_fd, uuid);
+  if (absl::IsNotFound(directory.status())) return NotFound("there is no volume {}", uuid);
+  RETURN_IF_ERROR(directory.status());
+  const auto text = os::ReadFileAt(directory->get(), kRecordName);
+  if (absl::IsNotFound(text.status())) return UnfinishedCreation(directory->get(), uuid);
+  RETURN_IF_ERROR(text.status());
+  absl::StatusOr<pool::VolumeRecord> record = pool::DecodeRecord(*text);
+  if (!record.ok()) return Annotate(record.status(), fmt::format("volume {}", uuid));
+  if (record->volume.id.uuid != uuid) {
+    return Internal("volume {}: its record belongs to volume {}", uuid, record->volume.id.uuid);
+  }
+  return record;
+}
+
+absl::Status RecordStore::Write(int volumes_fd, const pool::VolumeRecord& record) {
+  const std::string& uuid = record.volume.id.uuid;
+  auto directory = os::OpenDirectoryAt(volumes_fd, uuid);
+  if (absl::IsNotFound(directory.status())) {
+    RETURN_IF_ERROR(os::MakeDirectoryAt(volumes_fd, uuid, kPrivate));
+    directory = os::OpenDirectoryAt(volumes_fd, uuid);
+  }
+  RETURN_IF_ERROR(directory.status());
+  RETURN_IF_ERROR(os::WriteFileDurably(directory->get(), kRecordName, pool::EncodeRecord(record)));
+  Remember(record.volume);
+  return absl::OkStatus();
+}
+
+void RecordStore::Forget(const std::string& uuid) {
+  const MutexLock lock(mutex_);
+  index_.erase(uuid);
+}
+
+bool RecordStore::Lists(const std::string& uuid) const {
+  const MutexLock lock(mutex_);
+  return index_.contains(uuid);
+}
+
+absl::StatusOr<std::vector<std::string>> RecordStore::Uuids(int directory_fd) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, os::ListDirectory(directory_fd));
+  std::erase_if(names, [](const std::string& name) { return !IsUuid(name); });
+  return names;
+}
+
+std::vector<Volume> RecordStore::List(const std::string& after_uuid, std::size_t limit) const {
+  const MutexLock lock(mutex_);
+  std::vector<Volume> volumes;
+  for (auto entry = index_.upper_bound(after_uuid); entry != index_.end(); ++entry) {
+    if (limit != 0 && volumes.size() == limit) break;
+    volumes.push_back(entry->second);
+  }
+  return volumes;
+}
+
+std::size_t RecordStore::size() const {
+  const MutexLock lock(mutex_);
+  return index_.size();
+}
+
+void RecordStore::Remember(const Volume& volume) {
+  const MutexLock lock(mutex_);
+  if (pool::IsUsable(volume.state)) {
+    index_.insert_or_assign(volume.id.uuid, volume);
+  } else {
+    index_.erase(volume.id.uuid);
+  }
+}
+
+}  // namespace holdfast::file

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The volume directories of a file pool: records on disk, an index of them in memory for lists.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/mutex.h"
+#include "pool/volume_record.h"
+
+namespace holdfast::file {
+
+// Thread-safe; for one uuid, callers serialise (KeyLock). The directory descriptors are those of a
+// VerifiedPool. The disk is the truth: Read always reads it, List alone answers from memory.
+class RecordStore final {
+ public:
+  // The record of `uuid`; sets nothing but the uuid of volume.id. Needs no serialising: what it
+  // reads may be outdated at once, so it is never entered into the list.
+  // NOT_FOUND if there is no such volume directory; INTERNAL if its record is damaged.
+  // A directory without a record is an unfinished creation: state allocating, nothing else known.
+  [[nodiscard]] static absl::StatusOr<pool::VolumeRecord> Read(int volumes_fd,
+                                                               const std::string& uuid);
+
+  // Makes the record durable (and the directory, if it is new; its name becomes durable with the
+  // caller's sync of volumes_fd).
+  [[nodiscard]] absl::Status Write(int volumes_fd, const pool::VolumeRecord& record);
+
+  // Puts a volume that was found on disk into the list, if it is usable.
+  void Remember(const Volume& volume);
+
+  // Takes the volume out of the list: its directory has gone.
+  void Forget(const std::string& uuid);
+
+  // True if the volume is in the list.
+  [[nodiscard]] bool Lists(const std::string& uuid) const;
+
+  // Names of all volume directories.
+  [[nodiscard]] static absl::StatusOr<std::vector<std::string>> Uuids(int directory_fd);
+
+  // Up to `limit` (0: all) usable volumes after `after_uuid`, by uuid.
+  [[nodiscard]] std::vector<Volume> List(const std::string& after_uuid, std::size_t limit) const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, Volume> index_ ABSL_GUARDED_BY(mutex_);  // usable volumes by uuid
+};
+
+}  // namespace holdfast::file
