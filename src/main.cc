@@ -8,7 +8,6 @@
 #include "cli/exit_code.h"
 #include "cli/inventory_command.h"
 #include "cli/serve_command.h"
-#include "cli/usage_error.h"
 #include "core/version.h"
 
 namespace {

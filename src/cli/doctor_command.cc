@@ -7,11 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/endpoint_check.h"
 #include "cli/exit_code.h"
 #include "cli/filesystem_checks.h"
 #include "cli/host_checks.h"
-#include "cli/leftover_checks.h"
+#include "cli/instance_checks.h"
 #include "cli/terminal.h"
 #include "core/config_file.h"
 #include "core/finding.h"

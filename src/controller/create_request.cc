@@ -81,10 +81,9 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   spec.parameters = parameters.given;
   spec.minimum_bytes = kVolumeGranularity;
   if (request.has_capacity_range()) {
-    ASSIGN_OR_RETURN(const rpc::CapacityRange range,
-                     rpc::ParseCapacityRange(request.capacity_range()));
-    spec.required_bytes = range.required;
-    spec.limit_bytes = range.limit;
+    const auto& range = request.capacity_range();
+    ASSIGN_OR_RETURN(spec.capacity,
+                     CapacityRange::Parse(range.required_bytes(), range.limit_bytes()));
   }
   if (use.access_type == AccessType::kMount) {
     const std::string& name =

@@ -104,8 +104,9 @@ absl::Status TakeExpansion(const csi::v1::ControllerExpandVolumeRequest& request
                            const Asked& asked,
                            const csi::v1::ControllerExpandVolumeResponse& answered,
                            csi::v1::ControllerExpandVolumeResponse& response) {
-  ASSIGN_OR_RETURN(const rpc::CapacityRange range,
-                   rpc::ParseCapacityRange(request.capacity_range()));
+  const auto& given = request.capacity_range();
+  ASSIGN_OR_RETURN(const CapacityRange range,
+                   CapacityRange::Parse(given.required_bytes(), given.limit_bytes()));
   RETURN_IF_ERROR(CheckSize(answered.capacity_bytes(), asked.id,
                             {.least = range.required, .most = range.limit}));
   response.set_capacity_bytes(answered.capacity_bytes());

@@ -66,7 +66,8 @@ absl::Status CheckValidation(const csi::v1::ValidateVolumeCapabilitiesRequest& r
 absl::Status CheckExpansion(const csi::v1::ControllerExpandVolumeRequest& request) {
   RETURN_IF_ERROR(CheckId(request));
   if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
-  return rpc::ParseCapacityRange(request.capacity_range()).status();
+  const auto& range = request.capacity_range();
+  return CapacityRange::Parse(range.required_bytes(), range.limit_bytes()).status();
 }
 
 std::vector<Rpc> MakeTable() {

@@ -158,8 +158,9 @@ absl::Status Service::Expand(const csi::v1::ControllerExpandVolumeRequest& reque
                              csi::v1::ControllerExpandVolumeResponse& response) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   if (!request.has_capacity_range()) return InvalidArgument("capacity_range is missing");
-  ASSIGN_OR_RETURN(const rpc::CapacityRange range,
-                   rpc::ParseCapacityRange(request.capacity_range()));
+  const auto& given = request.capacity_range();
+  ASSIGN_OR_RETURN(const CapacityRange range,
+                   CapacityRange::Parse(given.required_bytes(), given.limit_bytes()));
   ASSIGN_OR_RETURN(const auto located,
                    LocateAs(request.volume_id(), request.secrets(), pool::Credentials::kRequired));
   ASSIGN_OR_RETURN(const auto lock,

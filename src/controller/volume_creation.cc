@@ -57,8 +57,9 @@ absl::StatusOr<PlacementRequest> VolumeCreation::ParsePlacementRequest(
   PlacementRequest wanted{
       .name = request.name(), .pool = parameters.pool, .provisioning = parameters.provisioning};
   if (request.has_capacity_range()) {
-    ASSIGN_OR_RETURN(const rpc::CapacityRange range,
-                     rpc::ParseCapacityRange(request.capacity_range()));
+    const auto& given = request.capacity_range();
+    ASSIGN_OR_RETURN(const CapacityRange range,
+                     CapacityRange::Parse(given.required_bytes(), given.limit_bytes()));
     wanted.bytes = range.required;
     wanted.limit = range.limit;
   }

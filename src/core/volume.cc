@@ -77,7 +77,22 @@ absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text) {
   return ValueOf(kStates, text, "volume state");
 }
 
-absl::StatusOr<Bytes> ChooseCapacity(Bytes required, Bytes limit, Bytes minimum) {
+absl::StatusOr<CapacityRange> CapacityRange::Parse(std::int64_t required_bytes,
+                                                   std::int64_t limit_bytes) {
+  if (required_bytes < 0) return InvalidArgument("capacity_range.required_bytes is negative");
+  if (limit_bytes < 0) return InvalidArgument("capacity_range.limit_bytes is negative");
+  if (required_bytes == 0 && limit_bytes == 0) {
+    return InvalidArgument("capacity_range has neither required_bytes nor limit_bytes");
+  }
+  if (limit_bytes != 0 && limit_bytes < required_bytes) {
+    return OutOfRange("capacity_range.limit_bytes {} is below required_bytes {}", limit_bytes,
+                      required_bytes);
+  }
+  return CapacityRange{required_bytes, limit_bytes};
+}
+
+absl::StatusOr<Bytes> ChooseCapacity(const CapacityRange& range, Bytes minimum) {
+  const auto [required, limit] = range;
   Bytes wanted = required;
   if (wanted == 0) wanted = limit == 0 ? kDefaultVolumeSize : std::min(limit, kDefaultVolumeSize);
   const Bytes least = AlignUp(minimum, kVolumeGranularity);

@@ -50,10 +50,20 @@ enum class VolumeState {
 [[nodiscard]] absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text);
 
 // The parameters of CreateVolume for a pool.
+// The sizes that a request allows.
+struct CapacityRange {
+  Bytes required = 0;  // 0: any
+  Bytes limit = 0;     // 0: none
+
+  // From the fields of csi.v1.CapacityRange. INVALID_ARGUMENT if one is negative or both are 0,
+  // OUT_OF_RANGE if the limit is below what is required.
+  [[nodiscard]] static absl::StatusOr<CapacityRange> Parse(std::int64_t required_bytes,
+                                                           std::int64_t limit_bytes);
+};
+
 struct VolumeSpec {
   std::string name;  // the CO's name: any Unicode, never used as a path
-  Bytes required_bytes = 0;
-  Bytes limit_bytes = 0;    // 0: no limit
+  CapacityRange capacity;
   Bytes minimum_bytes = 0;  // the least that the filesystem needs
   Provisioning provisioning = Provisioning::kThick;
   AccessType access_type = AccessType::kMount;
@@ -84,9 +94,9 @@ inline constexpr Bytes kVolumeGranularity = 4096;
 // The capacity of a volume for which no size was requested.
 inline constexpr Bytes kDefaultVolumeSize = kGiB;
 
-// The capacity to give for a request: at least required and minimum, at most limit (0: none), a
-// multiple of kVolumeGranularity. OUT_OF_RANGE when no such size exists.
-[[nodiscard]] absl::StatusOr<Bytes> ChooseCapacity(Bytes required, Bytes limit, Bytes minimum);
+// The capacity to give for a request: within the range, at least `minimum`, and a multiple of
+// kVolumeGranularity. OUT_OF_RANGE when no such size exists.
+[[nodiscard]] absl::StatusOr<Bytes> ChooseCapacity(const CapacityRange& range, Bytes minimum);
 
 // The space that a pool still has for one kind of volume (GetCapacity).
 struct PoolCapacity {

@@ -5,17 +5,32 @@
 
 #include "file/file_checks.h"
 #include "file/file_pool.h"
-#include "file/file_syntax.h"
 #include "file/image_devices.h"
 #include "file/loop_label.h"
 #include "file/pool_directory.h"
 #include "os/file.h"
 #include "os/loop_device.h"
-#include "os/volume_rights.h"
 #include "pool/awaited_pool.h"
+#include "pool/space_policy.h"
 
 namespace holdfast::file {
 namespace {
+
+absl::Status Check(const std::string& location, const PoolKeys& keys) {
+  if (!location.starts_with('/')) {
+    return InvalidArgument("directory '{}' must be an absolute path", location);
+  }
+  return pool::ParseSpacePolicy(keys).status();
+}
+
+constexpr PoolSyntax kSyntax{.kind = "file",
+                             .location = "DIRECTORY",
+                             .help = R"(Image files: --pool=NAME=file:DIRECTORY, with the keys
+reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes promised
+per byte of room; 1), watermark=90% (no thin promises above this use; 90%).)",
+                             .keys = pool::kSpaceKeys,
+                             .is_shared = false,
+                             .check = Check};
 
 // The pool, as soon as its disk is there. Nothing on the disk is touched here.
 absl::StatusOr<std::unique_ptr<pool::Pool>> Await(const PoolConfig& config,
@@ -40,6 +55,8 @@ absl::StatusOr<std::unique_ptr<pool::Pool>> Await(const PoolConfig& config,
 }
 
 }  // namespace
+
+const PoolSyntax& FileSyntax() { return kSyntax; }
 
 pool::PoolKind FileKind() {
   return {.syntax = &FileSyntax(),

@@ -43,8 +43,8 @@ class FilePool final : public pool::Pool {
   [[nodiscard]] absl::Status UnpublishFrom(const VolumeId&, const std::string&) override {
     return absl::OkStatus();
   }
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(
-      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(const VolumeId& id,
+                                                          AccessMode mode) override;
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;

@@ -8,8 +8,8 @@
 
 #include "core/version.h"
 #include "fs/filesystem.h"
+#include "os/capabilities.h"
 #include "os/process.h"
-#include "os/volume_rights.h"
 
 namespace holdfast::identity {
 namespace {

@@ -82,7 +82,8 @@ absl::StatusOr<FormattedDevice> FormatAgain(pool::Pool& pool, const Volume& volu
   if (used) return BringRecordForward(pool, volume, device, volume.filesystem_uuid);
   LogInfo("volume {}: formatting was interrupted; starting over", volume.id.ToString());
   RETURN_IF_ERROR(pool.ZeroVolume(volume.id));
-  ASSIGN_OR_RETURN(const os::BlockDevice blank, pool.MapDevice(volume.id));
+  ASSIGN_OR_RETURN(const os::BlockDevice blank,
+                   pool.MapDevice(volume.id, AccessMode::kSingleNodeWriter));
   RETURN_IF_ERROR(Format(pool, volume, blank));
   return FormattedDevice{.device = blank, .is_new = true};
 }

@@ -8,7 +8,6 @@
 
 #include "core/log.h"
 #include "node/mount_teardown.h"
-#include "node/path_lock.h"
 #include "node/request_path.h"
 #include "node/stage_claims.h"
 #include "os/mount_table.h"

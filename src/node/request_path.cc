@@ -9,4 +9,11 @@ absl::StatusOr<os::TargetPath> OpenRequestPath(const std::string& path, const st
   return WithCode(opened.status(), absl::StatusCode::kFailedPrecondition);
 }
 
+absl::StatusOr<KeyLock::Guard> LockPath(KeyLock& locks, const os::TargetPath& target) {
+  auto lock = locks.TryLock(target.place(), "another call");
+  if (!absl::IsAborted(lock.status())) return lock;
+  return Aborted("another call is at work at '{}'; try again when that has finished",
+                 target.path());
+}
+
 }  // namespace holdfast::node

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of requests that mount something.
+// Paths of requests: opened, checked and locked.
 #pragma once
 
 #include <string>
 
+#include "core/key_lock.h"
 #include "os/target_path.h"
 
 namespace holdfast::node {
 
-// TargetPath::Open, except that a missing parent directory is FAILED_PRECONDITION: to a CO,
-// NOT_FOUND means that there is no such volume.
+// TargetPath::Open for requests that mount something, except that a missing parent directory is
+// FAILED_PRECONDITION: to a CO, NOT_FOUND means that there is no such volume.
 [[nodiscard]] absl::StatusOr<os::TargetPath> OpenRequestPath(const std::string& path,
                                                              const std::string& field);
+
+// Locks a target or staging path: one call at a time, whatever the volume. ABORTED while another
+// call is at work at the same place, under this path or another one that leads there. Taken after
+// the volume's lock.
+[[nodiscard]] absl::StatusOr<KeyLock::Guard> LockPath(KeyLock& locks, const os::TargetPath& target);
 
 }  // namespace holdfast::node

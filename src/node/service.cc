@@ -132,9 +132,10 @@ absl::Status Service::Expand(const csi::v1::NodeExpandVolumeRequest& request,
                              csi::v1::NodeExpandVolumeResponse& response) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
   RETURN_IF_ERROR(rpc::RequirePath(request.volume_path(), "volume_path"));
-  rpc::CapacityRange range;
+  CapacityRange range;
   if (request.has_capacity_range()) {
-    ASSIGN_OR_RETURN(range, rpc::ParseCapacityRange(request.capacity_range()));
+    const auto& given = request.capacity_range();
+    ASSIGN_OR_RETURN(range, CapacityRange::Parse(given.required_bytes(), given.limit_bytes()));
   }
   RETURN_IF_ERROR(CheckExpansion(request, env_.pools));
   ASSIGN_OR_RETURN(const auto lock,

@@ -8,7 +8,6 @@
 #include "fs/filesystem.h"
 #include "node/format_once.h"
 #include "node/mount_teardown.h"
-#include "node/path_lock.h"
 #include "node/request_path.h"
 #include "node/stage_claims.h"
 #include "node/staged_growth.h"

@@ -6,8 +6,8 @@
 
 #include "fs/filesystem.h"
 #include "fs/mounted_volumes.h"
+#include "os/descriptor_gates.h"
 #include "os/mount_health.h"
-#include "os/mount_looks.h"
 #include "os/mount_table.h"
 #include "os/target_path.h"
 

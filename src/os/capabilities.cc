@@ -48,4 +48,12 @@ absl::Status KeepNeededCapabilities() {
 bool HasCapSysResource() { return HasEffective(CAP_SYS_RESOURCE); }
 bool HasCapSysAdmin() { return HasEffective(CAP_SYS_ADMIN); }
 
+absl::Status RequireMountRights() {
+  if (HasCapSysAdmin()) return absl::OkStatus();
+  return FailedPrecondition(
+      "{} lacks CAP_SYS_ADMIN, without which nothing can be mounted: run Holdfast as root; in a "
+      "container, make it privileged",
+      ::geteuid() == 0 ? "root" : "this user");
+}
+
 }  // namespace holdfast::os

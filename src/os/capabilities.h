@@ -19,4 +19,7 @@ namespace holdfast::os {
 // True if it has CAP_SYS_ADMIN, without which nothing can be mounted or attached.
 [[nodiscard]] bool HasCapSysAdmin();
 
+// FAILED_PRECONDITION, with the remedy, unless this process may mount (CAP_SYS_ADMIN).
+[[nodiscard]] absl::Status RequireMountRights();
+
 }  // namespace holdfast::os

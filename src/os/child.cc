@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "os/spawn_gate.h"
+#include "os/descriptor_gates.h"
 
 namespace holdfast::os {
 namespace {

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 
+#include <utility>
+
+#include "os/descriptor_gates.h"
 #include "os/mount_table.h"
-#include "os/spawn_gate.h"
 
 namespace holdfast::os {
 
@@ -24,6 +26,16 @@ absl::Status RequireUnclaimed(const BlockDevice& device) {
   const auto gate = HoldBackSpawns();
   // O_EXCL on a block device asks for the same claim that mounting makes (open(2)).
   return OpenBlockDevice(device, O_RDONLY | O_EXCL).status();
+}
+
+absl::StatusOr<BoundNodes> BoundNodes::Read() {
+  ASSIGN_OR_RETURN(std::string text, ReadMountInfo());
+  return BoundNodes(std::move(text));
+}
+
+bool BoundNodes::Has(const std::string& name) const {
+  return text_.find(fmt::format("/{} ", name)) != std::string::npos ||
+         text_.find(fmt::format("/{}//deleted ", name)) != std::string::npos;
 }
 
 }  // namespace holdfast::os

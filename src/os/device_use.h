@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a block device is in use.
+// Whether a block device is in use: mounted, claimed, or published as a raw block volume.
 #pragma once
+
+#include <string>
 
 #include "core/status.h"
 #include "os/block_device.h"
@@ -16,5 +18,24 @@ namespace holdfast::os {
 // Only the second check: OK when no program on the host holds the device exclusively. Does not read
 // the mount table.
 [[nodiscard]] absl::Status RequireUnclaimed(const BlockDevice& device);
+
+// The device nodes that are bind-mounted somewhere (published to a pod as raw block): a snapshot of
+// the mounts of this process's name space. Immutable, so thread-safe.
+class BoundNodes final {
+ public:
+  // Reads mountinfo without parsing it, at a fraction of the cost of MountTable::Read. INTERNAL if
+  // it cannot be read.
+  [[nodiscard]] static absl::StatusOr<BoundNodes> Read();
+  // From text in mountinfo's format (proc(5)), for tests.
+  explicit BoundNodes(std::string mountinfo) : text_(std::move(mountinfo)) {}
+
+  // Whether a node of this name ("loop3"), also one that has been unlinked, is mounted anywhere.
+  // True also for unrelated files of that name, so ask only about devices that are not in use: no
+  // other file with such a name should be mounted.
+  [[nodiscard]] bool Has(const std::string& name) const;
+
+ private:
+  std::string text_;
+};
 
 }  // namespace holdfast::os

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/mutex.h"
-#include "os/bound_nodes.h"
+#include "os/descriptor_gates.h"
+#include "os/device_use.h"
 #include "os/loop_number.h"
-#include "os/spawn_gate.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -355,6 +355,15 @@ void RetireIdleLoops() {
       ::ioctl(control.get(), LOOP_CTL_REMOVE, index);
     }
   }
+}
+
+absl::Status RequireLoopDriver() {
+  const UniqueFd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  if (control.valid()) return absl::OkStatus();
+  return FailedPrecondition(
+      "/dev/loop-control cannot be opened ({}), without which no volume becomes a device: modprobe "
+      "loop; in a container, give it the host's /dev and make it privileged",
+      std::strerror(errno));
 }
 
 }  // namespace holdfast::os

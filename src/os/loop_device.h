@@ -82,4 +82,8 @@ struct LoopsOfImage {
 // request: to be called at start, after a while without detachments, and at shutdown.
 void RetireIdleLoops();
 
+// FAILED_PRECONDITION, with the remedy, unless /dev/loop-control can be opened, which loads the
+// loop driver where that is a module.
+[[nodiscard]] absl::Status RequireLoopDriver();
+
 }  // namespace holdfast::os

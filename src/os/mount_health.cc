@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "os/mount_looks.h"
+#include "os/descriptor_gates.h"
 
 namespace holdfast::os {
 namespace {

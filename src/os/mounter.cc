@@ -12,8 +12,7 @@
 #include <memory>
 #include <string_view>
 
-#include "os/mount_looks.h"
-#include "os/spawn_gate.h"
+#include "os/descriptor_gates.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {

@@ -68,8 +68,8 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::Status PublishTo(const VolumeId& id, const std::string& node,
                                        AccessMode mode) override;
   [[nodiscard]] absl::Status UnpublishFrom(const VolumeId& id, const std::string& node) override;
-  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(
-      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) override;
+  [[nodiscard]] absl::StatusOr<os::BlockDevice> MapDevice(const VolumeId& id,
+                                                          AccessMode mode) override;
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;

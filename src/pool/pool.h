@@ -138,8 +138,8 @@ class Pool {
   // `mode` says with which other nodes it may be one, where every node reaches the volumes; a
   // reader's device is read-only there. FAILED_PRECONDITION: the stored bytes are not those that
   // the record describes, or another node has the volume.
-  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> MapDevice(
-      const VolumeId& id, AccessMode mode = AccessMode::kSingleNodeWriter) = 0;
+  [[nodiscard]] virtual absl::StatusOr<os::BlockDevice> MapDevice(const VolumeId& id,
+                                                                  AccessMode mode) = 0;
 
   // The device that MapDevice made, if it is there.
   [[nodiscard]] virtual absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(

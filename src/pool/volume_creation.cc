@@ -90,8 +90,7 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::UseExisting(const VolumeRecord& re
 absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& spec,
                                                               const VolumeId& id,
                                                               std::uint32_t sector_size) {
-  ASSIGN_OR_RETURN(const Bytes capacity,
-                   ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
+  ASSIGN_OR_RETURN(const Bytes capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
   Begun begun;
   ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, spec.provisioning, capacity));
   begun.record = NewRecord(spec, id.uuid, capacity, sector_size, now_());

@@ -1,10 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps around formatting, which node/format_once.h takes: each only from its state, and none
 // against what is noted with the bytes.
-#include "pool/format_state.h"
 #include "pool/volume_lifecycle.h"
 
 namespace holdfast::pool {
+namespace {
+
+// ready or formatting -> formatting with that UUID.
+absl::Status EnterFormatting(VolumeRecord& record, const std::string& filesystem_uuid) {
+  if (record.volume.state != VolumeState::kReady &&
+      record.volume.state != VolumeState::kFormatting) {
+    return FailedPrecondition("volume '{}' is {}: it is never formatted again",
+                              record.volume.id.uuid, ToString(record.volume.state));
+  }
+  record.volume.state = VolumeState::kFormatting;
+  record.volume.filesystem_uuid = filesystem_uuid;
+  return absl::OkStatus();
+}
+
+// formatting -> formatted.
+absl::Status LeaveFormatting(VolumeRecord& record) {
+  if (record.volume.state != VolumeState::kFormatting) {
+    return FailedPrecondition("volume '{}' is {}, not formatting", record.volume.id.uuid,
+                              ToString(record.volume.state));
+  }
+  record.volume.state = VolumeState::kFormatted;
+  return absl::OkStatus();
+}
+
+// Only in state formatting no data can exist.
+absl::Status RequireBlankable(const VolumeRecord& record) {
+  if (record.volume.state == VolumeState::kFormatting) return absl::OkStatus();
+  return FailedPrecondition("volume '{}' is {}: its bytes are not to be touched",
+                            record.volume.id.uuid, ToString(record.volume.state));
+}
+
+}  // namespace
 
 absl::Status VolumeLifecycle::StartFormatting(const VolumeId& id,
                                               const std::string& filesystem_uuid) {

@@ -24,7 +24,7 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes req
   }
   ASSIGN_OR_RETURN(const Bytes size, GrowableSize(record, required));
   if (present < required) {
-    ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity(required, limit, present));
+    ASSIGN_OR_RETURN(const Bytes target, ChooseCapacity({required, limit}, present));
     const absl::Status grown = GrowTo(record, target, size);
     if (!grown.ok()) {
       AccountStored(id.uuid);  // only the stored record says how far it came

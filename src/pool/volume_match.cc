@@ -11,8 +11,8 @@ absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
   };
   // Two names with one UUID would need a SHA-1 collision; the record settles it.
   if (volume.name != spec.name) return differs("name");
-  if (volume.capacity_bytes < spec.required_bytes ||
-      (spec.limit_bytes != 0 && volume.capacity_bytes > spec.limit_bytes)) {
+  if (volume.capacity_bytes < spec.capacity.required ||
+      (spec.capacity.limit != 0 && volume.capacity_bytes > spec.capacity.limit)) {
     return differs(fmt::format("capacity ({} bytes)", volume.capacity_bytes));
   }
   if (volume.provisioning != spec.provisioning) return differs("provisioning");

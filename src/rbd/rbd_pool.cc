@@ -9,8 +9,7 @@
 #include "core/disk_names.h"
 #include "core/log.h"
 #include "os/file.h"
-#include "rbd/ceph_key.h"
-#include "rbd/ceph_secrets.h"
+#include "rbd/ceph_user.h"
 
 namespace holdfast::rbd {
 namespace {

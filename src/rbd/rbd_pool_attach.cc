@@ -7,7 +7,7 @@
 // exclusive lock keeps the object map true; it does not keep nodes apart, since clients hand it
 // over to any client that asks, and a growth needs them to (docs/adr/0017, 0018).
 #include "core/log.h"
-#include "rbd/ceph_key.h"
+#include "rbd/ceph_user.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {

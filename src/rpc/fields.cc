@@ -109,21 +109,6 @@ Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map) {
   return Secrets({map.begin(), map.end()});
 }
 
-absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range) {
-  if (range.required_bytes() < 0) {
-    return InvalidArgument("capacity_range.required_bytes is negative");
-  }
-  if (range.limit_bytes() < 0) return InvalidArgument("capacity_range.limit_bytes is negative");
-  if (range.required_bytes() == 0 && range.limit_bytes() == 0) {
-    return InvalidArgument("capacity_range has neither required_bytes nor limit_bytes");
-  }
-  if (range.limit_bytes() != 0 && range.limit_bytes() < range.required_bytes()) {
-    return OutOfRange("capacity_range.limit_bytes {} is below required_bytes {}",
-                      range.limit_bytes(), range.required_bytes());
-  }
-  return CapacityRange{range.required_bytes(), range.limit_bytes()};
-}
-
 absl::StatusOr<VolumeUse> ParseCapability(const csi::v1::VolumeCapability& capability,
                                           absl::StatusCode unsupported) {
   VolumeUse use;

@@ -30,13 +30,6 @@ namespace holdfast::rpc {
 // A call's secrets, to be passed on in memory alone.
 [[nodiscard]] Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map);
 
-struct CapacityRange {
-  Bytes required = 0;
-  Bytes limit = 0;  // 0: none
-};
-// Not negative, at least one of the two; OUT_OF_RANGE when limit is below required.
-[[nodiscard]] absl::StatusOr<CapacityRange> ParseCapacityRange(const csi::v1::CapacityRange& range);
-
 // INVALID_ARGUMENT if it is missing, or longer than a node's id may be (256 bytes).
 [[nodiscard]] absl::Status RequireNodeId(const std::string& value);
 

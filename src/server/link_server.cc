@@ -12,7 +12,7 @@
 
 #include "core/start_thread.h"
 #include "link/limits.h"
-#include "os/memory_limit.h"
+#include "os/process_limits.h"
 #include "server/grpc_connections.h"
 #include "server/tcp_listener.h"
 

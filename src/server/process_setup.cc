@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "os/capabilities.h"
-#include "os/core_dump.h"
+#include "os/process_limits.h"
 #include "server/grpc_log.h"
 
 namespace holdfast::server {

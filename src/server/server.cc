@@ -6,8 +6,7 @@
 
 #include "core/version.h"
 #include "link/credentials.h"
-#include "os/file_limit.h"
-#include "os/startup_pages.h"
+#include "os/process_limits.h"
 #include "server/dial_controller.h"
 #include "server/kubelet_registration.h"
 #include "server/late_stop.h"

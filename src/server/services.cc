@@ -4,7 +4,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
-#include "os/volume_rights.h"
+#include "os/capabilities.h"
 #include "server/grpc_connections.h"
 #include "server/pool_kinds.h"
 

@@ -31,7 +31,7 @@ absl::Time Later() { return absl::Now() + passed; }
 VolumeSpec SpecOf(const PoolUnderTest& pool, const std::string& name) {
   VolumeSpec spec;
   spec.name = name;
-  spec.required_bytes = kSize;
+  spec.capacity.required = kSize;
   spec.provisioning = pool.provisioning();
   spec.filesystem = "ext4";
   return spec;

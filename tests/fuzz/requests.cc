@@ -14,8 +14,8 @@
 #include "controller/service.h"
 #include "core/log.h"
 #include "core/message_text.h"
+#include "file/file_kind.h"
 #include "file/file_pool.h"
-#include "file/file_syntax.h"
 #include "node/service.h"
 #include "scratch.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/config.h"
 #include "core/volume_id.h"
-#include "file/file_syntax.h"
+#include "file/file_kind.h"
 #include "input.h"
 #include "pool/space_policy.h"
 #include "rbd/ceph_access.h"

@@ -41,7 +41,7 @@ void FuzzCapacity(Input input) {
   const Bytes required = number();
   const Bytes limit = number();
   const Bytes minimum = number();
-  const auto chosen = ChooseCapacity(required, limit, minimum);
+  const auto chosen = ChooseCapacity({required, limit}, minimum);
   if (!chosen.ok()) return;
   Require(*chosen >= required && *chosen >= minimum, "a capacity is what was asked for, or more");
   Require(limit == 0 || *chosen <= limit, "a capacity is not above the limit");

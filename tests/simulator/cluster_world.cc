@@ -90,7 +90,7 @@ ClusterWorld::ClusterWorld(std::uint64_t seed, bool trace) : random_(seed), trac
     Claim claim;
     claim.id = VolumeId{"p", "", UuidOf(i + 1, seed)};
     claim.spec.name = fmt::format("pvc-{}", i);
-    claim.spec.required_bytes = SomeSize();
+    claim.spec.capacity.required = SomeSize();
     claim.spec.provisioning = Provisioning::kThin;
     claim.spec.access_type = Chance(0.7) ? AccessType::kMount : AccessType::kBlock;
     if (claim.spec.access_type == AccessType::kMount) claim.spec.filesystem = "ext4";
@@ -179,13 +179,13 @@ void ClusterWorld::Act(NodeFaults& faults, Claim& claim) {
 
 void ClusterWorld::Create(NodeFaults& faults, Claim& claim) {
   Trace(fmt::format("node {}: create {} {}", faults.node(), claim.spec.name,
-                    claim.spec.required_bytes));
+                    claim.spec.capacity.required));
   Call call(*this, faults);
   const auto made = call.volumes.Create(claim.spec, claim.id, kSectorSize);
   if (!made.ok()) return Trace("  " + MessageOf(made.status()));
   claim.created = true;
   claim.size = std::max(claim.size, made->volume.capacity_bytes);
-  if (made->volume.capacity_bytes < claim.spec.required_bytes) Fail("a volume is too small");
+  if (made->volume.capacity_bytes < claim.spec.capacity.required) Fail("a volume is too small");
 }
 
 void ClusterWorld::Delete(NodeFaults& faults, Claim& claim) {
@@ -212,7 +212,7 @@ void ClusterWorld::Grow(NodeFaults& faults, Claim& claim) {
   }
   if (grown->volume.capacity_bytes < target) Fail("grown, and too small");
   claim.size = std::max(claim.size, grown->volume.capacity_bytes);
-  claim.spec.required_bytes = std::min(claim.spec.required_bytes, claim.size);
+  claim.spec.capacity.required = std::min(claim.spec.capacity.required, claim.size);
 }
 
 // The image that the node's device writes to; null if nothing written to it arrives.

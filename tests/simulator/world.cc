@@ -47,7 +47,7 @@ World::World(std::uint64_t seed, bool trace) : random_(seed), trace_(trace) {
     Claim claim;
     claim.id = VolumeId{"p", "n", UuidOf(i + 1, seed)};
     claim.spec.name = fmt::format("pvc-{}", i);
-    claim.spec.required_bytes = SomeSize();
+    claim.spec.capacity.required = SomeSize();
     claim.spec.provisioning = Chance(0.5) ? Provisioning::kThick : Provisioning::kThin;
     claim.spec.access_type = Chance(0.7) ? AccessType::kMount : AccessType::kBlock;
     if (claim.spec.access_type == AccessType::kMount) claim.spec.filesystem = "ext4";
@@ -193,7 +193,7 @@ void World::Reconcile() {
 }
 
 void World::Create(Claim& claim) {
-  Trace(fmt::format("create {} {}", claim.spec.name, claim.spec.required_bytes));
+  Trace(fmt::format("create {} {}", claim.spec.name, claim.spec.capacity.required));
   if (claim.restored && claim.data.empty()) {  // it may be removed, and made again
     claim.created = false;
     claim.size = 0;
@@ -207,7 +207,7 @@ void World::Create(Claim& claim) {
     claim.size = std::max(claim.size, made->volume.capacity_bytes);
     claim.backups.push_back(*made);
   }
-  if (made->volume.capacity_bytes < claim.spec.required_bytes) Fail("a volume is too small");
+  if (made->volume.capacity_bytes < claim.spec.capacity.required) Fail("a volume is too small");
 }
 
 void World::Delete(Claim& claim) {
@@ -260,7 +260,7 @@ void World::Grow(Claim& claim) {
     Fail("grown to another size than the bytes have");
   }
   claim.size = std::max(claim.size, grown->volume.capacity_bytes);
-  claim.spec.required_bytes = std::min(claim.spec.required_bytes, claim.size);
+  claim.spec.capacity.required = std::min(claim.spec.capacity.required, claim.size);
   claim.backups.push_back(*grown);
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "file/file_kind.h"
 #include "file/file_pool.h"
-#include "file/file_syntax.h"
 #include "file/loop_label.h"
 #include "os/file.h"
 #include "pool/pools.h"
@@ -24,11 +24,13 @@ inline VolumeSpec BlockSpec(const std::string& name, Bytes size = kMiB,
                             Provisioning provisioning = Provisioning::kThick) {
   VolumeSpec spec;
   spec.name = name;
-  spec.required_bytes = size;
+  spec.capacity.required = size;
   spec.provisioning = provisioning;
   spec.access_type = AccessType::kBlock;
   return spec;
 }
+
+inline constexpr AccessMode kWriter = AccessMode::kSingleNodeWriter;
 
 inline VolumeSpec MountSpec(const std::string& name, const std::string& filesystem = "ext4",
                             Bytes size = 32 * kMiB,

@@ -35,8 +35,7 @@ class MemoryPool final : public pool::Pool {
   }
 
   absl::StatusOr<Volume> Create(const VolumeSpec& spec) override {
-    ASSIGN_OR_RETURN(const Bytes capacity,
-                     ChooseCapacity(spec.required_bytes, spec.limit_bytes, spec.minimum_bytes));
+    ASSIGN_OR_RETURN(const Bytes capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
     Volume volume;
     volume.id = IdForName(spec.name);
     volume.name = spec.name;
@@ -72,7 +71,8 @@ class MemoryPool final : public pool::Pool {
 
   absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required, Bytes limit) override {
     ASSIGN_OR_RETURN(Volume volume, Get(id));
-    ASSIGN_OR_RETURN(volume.capacity_bytes, ChooseCapacity(required, limit, volume.capacity_bytes));
+    ASSIGN_OR_RETURN(volume.capacity_bytes,
+                     ChooseCapacity({required, limit}, volume.capacity_bytes));
     return volumes_[id.uuid] = volume;
   }
 

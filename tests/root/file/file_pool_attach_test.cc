@@ -36,7 +36,7 @@ struct Fixture : FilePoolFixture {
   }
   // Which the pool gives its device of the volume.
   std::string LabelOf(const VolumeId& id) {
-    REQUIRE_OK(pool->MapDevice(id));
+    REQUIRE_OK(pool->MapDevice(id, test::kWriter));
     std::string label = LoopOf(id).label;
     REQUIRE_OK(pool->UnmapDevice(id));
     return label;
@@ -55,14 +55,14 @@ struct Fixture : FilePoolFixture {
 TEST_CASE_METHOD(Fixture, "a volume is one device, however often it is attached") {
   const Volume volume = Create(BlockSpec("pvc-1"));
   CHECK_FALSE(IsAttached(volume.id));
-  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
   CHECK(device.size == kMiB);
   CHECK_FALSE(device.read_only);
-  CHECK(test::Value(pool->MapDevice(volume.id)).number == device.number);
+  CHECK(test::Value(pool->MapDevice(volume.id, test::kWriter)).number == device.number);
   CHECK(test::Value(pool->FindDevice(volume.id))->number == device.number);
   Restart();
   CHECK(test::Value(pool->FindDevice(volume.id))->number == device.number);
-  CHECK(test::Value(pool->MapDevice(volume.id)).number == device.number);
+  CHECK(test::Value(pool->MapDevice(volume.id, test::kWriter)).number == device.number);
   REQUIRE_OK(pool->UnmapDevice(volume.id));
   CHECK_FALSE(IsAttached(volume.id));
   REQUIRE_OK(pool->UnmapDevice(volume.id));
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(Fixture, "a volume is one device, however often it is attached"
 
 TEST_CASE_METHOD(Fixture, "a device that was left attached goes with a new process's detach") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  REQUIRE_OK(pool->MapDevice(volume.id));
+  REQUIRE_OK(pool->MapDevice(volume.id, test::kWriter));
   Restart();
   REQUIRE_OK(pool->UnmapDevice(volume.id));
   CHECK_FALSE(IsAttached(volume.id));
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Fixture, "a device that was left attached goes with a new proce
 TEST_CASE_METHOD(Fixture, "a pool that is not there any more lets go of its devices") {
   const Volume volume = Create(BlockSpec("pvc-1"));
   const Volume unattached = Create(BlockSpec("pvc-2"));
-  REQUIRE_OK(pool->MapDevice(volume.id));
+  REQUIRE_OK(pool->MapDevice(volume.id, test::kWriter));
   stdfs::rename(pool_path() + "/holdfast-pool.json", pool_path() + "/away");
   REQUIRE_OK(pool->UnmapDevice(volume.id));
   REQUIRE_OK(pool->UnmapDevice(unattached.id));
@@ -90,8 +90,8 @@ TEST_CASE_METHOD(Fixture, "a pool that is not there any more lets go of its devi
 TEST_CASE_METHOD(Fixture, "only a thin volume's device takes discards") {
   const Volume thick = Create(BlockSpec("thick", kMiB, Provisioning::kThick));
   const Volume thin = Create(BlockSpec("thin", kMiB, Provisioning::kThin));
-  REQUIRE_OK(pool->MapDevice(thick.id));
-  REQUIRE_OK(pool->MapDevice(thin.id));
+  REQUIRE_OK(pool->MapDevice(thick.id, test::kWriter));
+  REQUIRE_OK(pool->MapDevice(thin.id, test::kWriter));
   CHECK_FALSE(os::AcceptsDiscard(LoopOf(thick.id).index));
   CHECK(os::AcceptsDiscard(LoopOf(thin.id).index));
   REQUIRE_OK(pool->UnmapDevice(thick.id));
@@ -104,19 +104,19 @@ TEST_CASE_METHOD(Fixture, "an attached thick volume that still takes discards st
   REQUIRE_OK(
       os::AttachLoop(OpenImage(volume.id).get(), os::LoopOptions{.label = LabelOf(volume.id)}));
   REQUIRE(os::AcceptsDiscard(LoopOf(volume.id).index));
-  REQUIRE_OK(pool->MapDevice(volume.id));
+  REQUIRE_OK(pool->MapDevice(volume.id, test::kWriter));
   CHECK_FALSE(os::AcceptsDiscard(LoopOf(volume.id).index));
   REQUIRE_OK(pool->UnmapDevice(volume.id));
 }
 
 TEST_CASE_METHOD(Fixture, "what does not exist has no device") {
   const VolumeId none = pool->IdForName("never made");
-  CHECK_FAILS(pool->MapDevice(none), kNotFound, "");
+  CHECK_FAILS(pool->MapDevice(none, test::kWriter), kNotFound, "");
   REQUIRE_OK(pool->UnmapDevice(none));
   const Volume volume = Create(BlockSpec("pvc-1"));
   for (const auto unusable : {VolumeState::kAllocating, VolumeState::kDeleting}) {
     SetState(volume.id, unusable);
-    CHECK_FAILS(pool->MapDevice(volume.id), kNotFound, "");
+    CHECK_FAILS(pool->MapDevice(volume.id, test::kWriter), kNotFound, "");
     CHECK_FAILS(pool->Get(volume.id), kNotFound, "");
   }
 }
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(Fixture, "an image that is not as recorded is not attached") {
   SECTION("truncated") { stdfs::resize_file(ImageOf(volume.id), kMiB - 4096); }
   SECTION("longer") { stdfs::resize_file(ImageOf(volume.id), kMiB + 4096); }
   SECTION("gone") { stdfs::remove(ImageOf(volume.id)); }
-  CHECK_FAILS(pool->MapDevice(volume.id), kFailedPrecondition, "image");
+  CHECK_FAILS(pool->MapDevice(volume.id, test::kWriter), kFailedPrecondition, "image");
   CHECK_FALSE(IsAttached(volume.id));
 }
 
@@ -136,7 +136,7 @@ TEST_CASE_METHOD(Fixture, "the condition tells what is wrong, and staging mends 
   Punch(volume.id);
   CHECK(pool->Condition(volume).abnormal);
   CHECK_THAT(pool->Condition(volume).message, Catch::Contains("64 KiB"));
-  REQUIRE_OK(pool->MapDevice(volume.id));
+  REQUIRE_OK(pool->MapDevice(volume.id, test::kWriter));
   CHECK_FALSE(pool->Condition(volume).abnormal);
   REQUIRE_OK(pool->UnmapDevice(volume.id));
   stdfs::resize_file(ImageOf(volume.id), 4096);
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Fixture, "an interrupted formatting is blanked, and only that")
   const auto provisioning = GENERATE(Provisioning::kThick, Provisioning::kThin);
   const Volume volume = Create(MountSpec("pvc-1", "ext4", 16 * kMiB, provisioning));
   REQUIRE_OK(pool->StartFormatting(volume.id, kFilesystemUuid));
-  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
   {
     const os::UniqueFd node(::open(device.path.c_str(), O_WRONLY | O_CLOEXEC));
     REQUIRE(::pwrite(node.get(), "half a superblock", 17, 1024) == 17);
@@ -182,7 +182,7 @@ TEST_CASE_METHOD(Fixture, "an interrupted formatting is blanked, and only that")
 
 TEST_CASE_METHOD(Fixture, "a volume that is published is neither detached nor deleted") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));
@@ -197,7 +197,7 @@ TEST_CASE_METHOD(Fixture, "a volume that is published is neither detached nor de
 
 TEST_CASE_METHOD(Fixture, "a device that somebody holds open ends its deletion when they let go") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
   {
     const os::UniqueFd holder(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
     CHECK_FAILS(pool->UnmapDevice(volume.id), kFailedPrecondition, "");
@@ -213,7 +213,7 @@ TEST_CASE_METHOD(Fixture, "a device that somebody holds open ends its deletion w
 
 TEST_CASE_METHOD(Fixture, "an attached but unused volume is deleted with its device") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  REQUIRE_OK(pool->MapDevice(volume.id));
+  REQUIRE_OK(pool->MapDevice(volume.id, test::kWriter));
   REQUIRE_OK(pool->Delete(volume.id));
   CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
 }

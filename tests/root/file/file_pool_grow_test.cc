@@ -66,7 +66,8 @@ TEST_CASE_METHOD(FilePoolFixture, "a damaged image is not grown, also by what wa
     ChangeRecord(volume.id, [](pool::VolumeRecord& record) { record.grow_to_bytes = 4 * kMiB; });
     stdfs::resize_file(ImageOf(volume.id), kMiB);
     CHECK_FAILS(pool->Grow(volume.id, 4 * kMiB, 0), kFailedPrecondition, "truncated or replaced");
-    CHECK_FAILS(pool->MapDevice(volume.id), kFailedPrecondition, "truncated or replaced");
+    CHECK_FAILS(pool->MapDevice(volume.id, test::kWriter), kFailedPrecondition,
+                "truncated or replaced");
     Restart();
     CHECK(stdfs::file_size(ImageOf(volume.id)) == kMiB);
   }
@@ -74,10 +75,10 @@ TEST_CASE_METHOD(FilePoolFixture, "a damaged image is not grown, also by what wa
 
 TEST_CASE_METHOD(FilePoolFixture, "an attached device shows the growth at once") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
   REQUIRE_OK(pool->Grow(volume.id, 2 * kMiB, 0));
   CHECK(test::Value(os::InspectBlockDevice(device.path)).size == 2 * kMiB);
-  CHECK(test::Value(pool->MapDevice(volume.id)).number == device.number);
+  CHECK(test::Value(pool->MapDevice(volume.id, test::kWriter)).number == device.number);
   REQUIRE_OK(pool->UnmapDevice(volume.id));
 }
 
@@ -96,7 +97,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a growth that was cut short is finished by wh
     CHECK(test::Value(pool->Grow(volume.id, 3 * kMiB, 0)).capacity_bytes == 3 * kMiB);
   }
   SECTION("the next stage") {
-    CHECK(test::Value(pool->MapDevice(volume.id)).size == 3 * kMiB);
+    CHECK(test::Value(pool->MapDevice(volume.id, test::kWriter)).size == 3 * kMiB);
     REQUIRE_OK(pool->UnmapDevice(volume.id));
   }
   CHECK(test::Value(pool->Get(volume.id)).capacity_bytes == 3 * kMiB);
@@ -109,12 +110,14 @@ TEST_CASE_METHOD(FilePoolFixture, "a growth that was cut short is finished by wh
 // The same without a restart: a call failed after the target was recorded.
 TEST_CASE_METHOD(FilePoolFixture, "a growth left open in a running process is finished too") {
   const Volume volume = Create(BlockSpec("pvc-1"));
-  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
   ChangeRecord(volume.id, [](pool::VolumeRecord& record) { record.grow_to_bytes = 2 * kMiB; });
   SECTION("by a repeated growth") {
     CHECK(test::Value(pool->Grow(volume.id, 2 * kMiB, 0)).capacity_bytes == 2 * kMiB);
   }
-  SECTION("by the next stage") { CHECK(test::Value(pool->MapDevice(volume.id)).size == 2 * kMiB); }
+  SECTION("by the next stage") {
+    CHECK(test::Value(pool->MapDevice(volume.id, test::kWriter)).size == 2 * kMiB);
+  }
   CHECK(test::Value(os::InspectBlockDevice(device.path)).size == 2 * kMiB);
   CHECK(ReadRecord(volume.id).volume.capacity_bytes == 2 * kMiB);
   REQUIRE_OK(pool->UnmapDevice(volume.id));

@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Fixture, "an image without a record is never removed, by anythi
   CHECK_FAILS(pool->Get(half), kInternal, "has an image but no record");
   CHECK_FAILS(pool->Create(BlockSpec("half")), kInternal, "no record");
   CHECK_FAILS(pool->Delete(half), kInternal, "no record");
-  CHECK_FAILS(pool->MapDevice(half), kInternal, "no record");
+  CHECK_FAILS(pool->MapDevice(half, test::kWriter), kInternal, "no record");
   Restart();
   CHECK((ReadFile(ImageOf(half)) == std::string(kMiB, 'd')));
   WriteFile(PathOf(half, "record.json"), record);  // the remedy that the message names
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Fixture, "a deletion that was cut short is finished") {
   (void)Create(BlockSpec("half"));
   SECTION("after the tombstone") { SetState(half, VolumeState::kDeleting); }
   SECTION("after the tombstone, still attached") {
-    REQUIRE_OK(pool->MapDevice(half));
+    REQUIRE_OK(pool->MapDevice(half, test::kWriter));
     SetState(half, VolumeState::kDeleting);
   }
   SECTION("in the trash") {
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(Fixture,
 
 TEST_CASE_METHOD(Fixture, "a tombstone whose device is still bound waits until it is not") {
   (void)Create(BlockSpec("half"));
-  const os::BlockDevice device = test::Value(pool->MapDevice(half));
+  const os::BlockDevice device = test::Value(pool->MapDevice(half, test::kWriter));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));

@@ -36,7 +36,7 @@ struct Fixture : FilePoolFixture {
 
 TEST_CASE_METHOD(Fixture, "a pool in order has no leftovers, and settling changes nothing") {
   const Volume volume = Create(BlockSpec("half"));
-  REQUIRE_OK(pool->MapDevice(half));
+  REQUIRE_OK(pool->MapDevice(half, test::kWriter));
   CHECK(Found().empty());
   CHECK_FALSE(test::Value(pool->Repair(half)));
   CHECK_FALSE(test::Value(pool->Repair(pool->IdForName("never"))));
@@ -53,7 +53,7 @@ TEST_CASE_METHOD(Fixture, "removals that were cut short are found and finished w
     kind = "unfinished-creation";
   }
   SECTION("a deletion, with its device") {
-    REQUIRE_OK(pool->MapDevice(half));
+    REQUIRE_OK(pool->MapDevice(half, test::kWriter));
     SetState(half, VolumeState::kDeleting);
     kind = "unfinished-deletion";
   }
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Fixture, "removals that were cut short are found and finished w
 
 TEST_CASE_METHOD(Fixture, "a growth that was cut short is finished, and the device shows it") {
   (void)Create(BlockSpec("half"));
-  REQUIRE_OK(pool->MapDevice(half));
+  REQUIRE_OK(pool->MapDevice(half, test::kWriter));
   ChangeRecord(half, [](pool::VolumeRecord& record) { record.grow_to_bytes = 2 * kMiB; });
   CHECK(Found() == "unfinished-growth true ");
   CHECK(test::Value(pool->Repair(half)));
@@ -148,7 +148,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
   (void)Create(BlockSpec("half"));
   std::optional<os::BlockDevice> own;
   const bool beside_own = GENERATE(false, true);
-  if (beside_own) own = test::Value(pool->MapDevice(half));
+  if (beside_own) own = test::Value(pool->MapDevice(half, test::kWriter));
   {
     const auto directory_fd = test::Value(os::OpenDirectory(PathOf(half)));
     const auto image = test::Value(OpenImage(directory_fd.get()));
@@ -169,7 +169,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
 
 TEST_CASE_METHOD(Fixture, "a device in use keeps a deletion waiting") {
   (void)Create(BlockSpec("half"));
-  const os::BlockDevice device = test::Value(pool->MapDevice(half));
+  const os::BlockDevice device = test::Value(pool->MapDevice(half, test::kWriter));
   const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));

@@ -148,8 +148,8 @@ TEST_CASE("a growth that runs out of room leaves the volume as it was") {
     small.Fill(32 * kMiB);
     small.pool.ChangeRecord(volume.id,
                             [](pool::VolumeRecord& record) { record.grow_to_bytes = 40 * kMiB; });
-    CHECK_FAILS(pool.MapDevice(volume.id), kResourceExhausted, "");
-    REQUIRE_OK(pool.MapDevice(volume.id));
+    CHECK_FAILS(pool.MapDevice(volume.id, test::kWriter), kResourceExhausted, "");
+    REQUIRE_OK(pool.MapDevice(volume.id, test::kWriter));
     REQUIRE_OK(pool.UnmapDevice(volume.id));
   }
   CHECK(test::Value(small.pool.pool->Get(volume.id)).capacity_bytes == 4 * kMiB);
@@ -167,7 +167,7 @@ TEST_CASE("a thick volume that lost bytes to a full disk is attached and reporte
             0);
   }
   small.Fill(small.Available() - kMiB);
-  REQUIRE_OK(small.pool.pool->MapDevice(volume.id));
+  REQUIRE_OK(small.pool.pool->MapDevice(volume.id, test::kWriter));
   CHECK(small.pool.pool->Condition(volume).abnormal);
   REQUIRE_OK(small.pool.pool->UnmapDevice(volume.id));
 }

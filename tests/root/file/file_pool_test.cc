@@ -100,10 +100,10 @@ TEST_CASE_METHOD(FilePoolFixture, "the same name with other properties is anothe
     return pool->Create(other);
   };
   using S = VolumeSpec;
-  CHECK_FAILS(changed([](S& s) { s.required_bytes = 33 * kMiB; }), kAlreadyExists, "capacity");
+  CHECK_FAILS(changed([](S& s) { s.capacity.required = 33 * kMiB; }), kAlreadyExists, "capacity");
   CHECK_FAILS(changed([](S& s) {
-                s.required_bytes = kMiB;
-                s.limit_bytes = 31 * kMiB;
+                s.capacity.required = kMiB;
+                s.capacity.limit = 31 * kMiB;
               }),
               kAlreadyExists, "capacity");
   CHECK_FAILS(changed([](S& s) { s.provisioning = Provisioning::kThick; }), kAlreadyExists,
@@ -116,8 +116,8 @@ TEST_CASE_METHOD(FilePoolFixture, "the same name with other properties is anothe
   CHECK_FAILS(changed([](S& s) { s.filesystem = "xfs"; }), kAlreadyExists, "filesystem");
   CHECK_FAILS(changed([](S& s) { s.mkfs_options = {}; }), kAlreadyExists, "parameters");
   CHECK_FAILS(changed([](S& s) { s.parameters = {}; }), kAlreadyExists, "parameters");
-  REQUIRE_OK(changed([](S& s) { s.required_bytes = kMiB; }));  // it is large enough for that
-  REQUIRE_OK(changed([](S& s) { s.limit_bytes = 32 * kMiB; }));
+  REQUIRE_OK(changed([](S& s) { s.capacity.required = kMiB; }));  // it is large enough for that
+  REQUIRE_OK(changed([](S& s) { s.capacity.limit = 32 * kMiB; }));
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "deleting what is not there is done already") {
@@ -152,7 +152,7 @@ TEST_CASE_METHOD(FilePoolFixture, "a volume that does not fit is refused and lea
   CHECK_FAILS(pool->Create(BlockSpec("huge", Bytes{1} << 60, Provisioning::kThin)),
               kResourceExhausted, "do not fit");
   VolumeSpec contradiction = BlockSpec("none", 4097);
-  contradiction.limit_bytes = 8191;
+  contradiction.capacity.limit = 8191;
   CHECK_FAILS(pool->Create(contradiction), kOutOfRange, "limit_bytes");
   CHECK(stdfs::is_empty(pool_path() + "/volumes"));
   CHECK(test::Value(pool->GetUsage()).thick_provisioned == 0);
@@ -185,7 +185,7 @@ TEST_CASE_METHOD(FilePoolFixture, "without its marker a pool does nothing at all
   CHECK_FAILS(pool->Delete(volume.id), kFailedPrecondition, "");
   CHECK_FAILS(pool->Get(volume.id), kFailedPrecondition, "");
   CHECK_FAILS(pool->Grow(volume.id, 2 * kMiB, 0), kFailedPrecondition, "");
-  CHECK_FAILS(pool->MapDevice(volume.id), kFailedPrecondition, "");
+  CHECK_FAILS(pool->MapDevice(volume.id, test::kWriter), kFailedPrecondition, "");
   CHECK_FAILS(pool->GetCapacity(Provisioning::kThin), kFailedPrecondition, "");
   CHECK_FAILS(pool->GetUsage(), kFailedPrecondition, "");
   CHECK_FAILS(pool->Recover(), kFailedPrecondition, "");

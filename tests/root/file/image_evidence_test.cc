@@ -107,7 +107,7 @@ struct OldRecord : FilePoolFixture {
     CHECK_FAILS(pool->Repair(id), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Create(BlockSpec("old", 2 * kMiB)), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Get(id), kFailedPrecondition, kOlder);
-    CHECK_FAILS(pool->MapDevice(id), kFailedPrecondition, kOlder);
+    CHECK_FAILS(pool->MapDevice(id, test::kWriter), kFailedPrecondition, kOlder);
     CHECK_FAILS(pool->Grow(id, 4 * kMiB, 0), kFailedPrecondition, kOlder);
     CHECK(test::Value(pool->FindLeftovers()).at(0).kind == LeftoverKind::kDamagedVolume);
     Restart();

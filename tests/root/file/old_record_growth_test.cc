@@ -61,7 +61,7 @@ TEST_CASE("a growth that was over is not taken back on a full disk") {
   CHECK(volume.capacity_bytes == 24 * kMiB);
   CHECK(full.pool.ReadRecord(full.id).grow_to_bytes == 0);
   CHECK(full.pool.pool->Condition(volume).abnormal);  // it is not thick
-  CHECK(test::Value(full.pool.pool->MapDevice(full.id)).size == 24 * kMiB);
+  CHECK(test::Value(full.pool.pool->MapDevice(full.id, test::kWriter)).size == 24 * kMiB);
   REQUIRE_OK(full.pool.pool->UnmapDevice(full.id));
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("bytes that were used are not cut off, whatever growth the record tell
   FullDisk full;
   const std::string content = full.pool.ReadFile(full.pool.ImageOf(full.id));
   full.SetOldRecord(8 * kMiB, 60 * kMiB);
-  CHECK_FAILS(full.pool.pool->MapDevice(full.id), kUnavailable, "not cut off");
+  CHECK_FAILS(full.pool.pool->MapDevice(full.id, test::kWriter), kUnavailable, "not cut off");
   CHECK_FAILS(full.pool.pool->Repair(full.id), kUnavailable, "not cut off");
   CHECK((full.pool.ReadFile(full.pool.ImageOf(full.id)) == content));
 }
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(test::FilePoolFixture, "an image that is larger than its record
   });
   Start();
   constexpr char kKeep[] = "the record is older than the image; keep the image";
-  CHECK_FAILS(pool->MapDevice(volume.id), kFailedPrecondition, kKeep);
+  CHECK_FAILS(pool->MapDevice(volume.id, test::kWriter), kFailedPrecondition, kKeep);
   CHECK_FAILS(pool->Grow(volume.id, 8 * kMiB, 0), kFailedPrecondition, kKeep);
   const VolumeCondition condition = pool->Condition(test::Value(pool->Get(volume.id)));
   CHECK(condition.abnormal);

@@ -29,14 +29,14 @@ struct OldRecord : FilePoolFixture {
     uuid = ReadRecord(id).volume.filesystem_uuid;
   }
   absl::Status Ensure() const {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
     REQUIRE_OK(pool->UnmapDevice(id));
     return formatted.status();
   }
   // A pod writes a file.
   void Use() const {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     const std::string target = directory.path("mount");
     std::filesystem::create_directory(target);
     const std::string type = ReadRecord(id).volume.filesystem;

@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "node/path_lock.h"
-#include "os/mount_looks.h"
+#include "node/request_path.h"
+#include "os/descriptor_gates.h"
 #include "support/node_fixture.h"
 #include "support/outcome.h"
 

@@ -22,7 +22,7 @@ constexpr Bytes kSize = 16 * kMiB;
 
 struct Fixture : FilePoolFixture {
   absl::Status Ensure() const {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
     REQUIRE_OK(pool->UnmapDevice(id));
     return formatted.status();
@@ -36,7 +36,7 @@ struct Fixture : FilePoolFixture {
   }
   // mkfs behind the driver's back.
   void Make(const std::string& filesystem, const std::string& uuid) const {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     REQUIRE_OK(fs::FindFilesystem(filesystem)
                    ->Make(device, {.uuid = uuid, .keep_allocation = false, .extra = {}}));
     REQUIRE_OK(pool->UnmapDevice(id));
@@ -45,7 +45,7 @@ struct Fixture : FilePoolFixture {
   void SetContent(const std::string& content) const { WriteFile(ImageOf(id), content); }
   // The device holds the filesystem that the record tells of.
   void CheckHoldsRecorded() const {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     REQUIRE_OK(fs::RequireFilesystem(device, "ext4", OnDisk().filesystem_uuid));
     REQUIRE_OK(pool->UnmapDevice(id));
   }
@@ -159,7 +159,7 @@ TEST_CASE_METHOD(Fixture, "a mkfs that fails leaves a volume that can be formatt
 }
 
 TEST_CASE_METHOD(Fixture, "a volume that is being made or deleted is not formatted") {
-  const os::BlockDevice device = test::Value(pool->MapDevice(id));
+  const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
   Volume volume = test::Value(pool->Get(id));
   for (const auto unusable : {VolumeState::kAllocating, VolumeState::kDeleting}) {
     volume.state = unusable;

@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Fixture, "raw block that is staged is wanted, though nothing is
 
 TEST_CASE_METHOD(Fixture, "a device that a killed stage attached is detached") {
   (void)Create(GENERATE(MountSpec("pvc-1"), BlockSpec("pvc-1")));
-  REQUIRE_OK(pool->MapDevice(id));
+  REQUIRE_OK(pool->MapDevice(id, test::kWriter));
   Restart();
   CHECK(Found() == "orphaned-device");
   CHECK(test::Value(Repair()));
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     CHECK(test::Value(test::FindLoop(image.get()))->index == foreign->index);
   }
   SECTION("attached by both") {
-    REQUIRE_OK(pool->MapDevice(id));
+    REQUIRE_OK(pool->MapDevice(id, test::kWriter));
     {
       const test::AttachedLoop foreign(image.get());
       CHECK(Found() == "orphaned-device");
@@ -99,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     CHECK(test::Value(Repair()));
   }
   SECTION("mounted by another") {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     const auto rescue = test::Value(os::TargetPath::Open(directory.path("rescue"), "target"));
     REQUIRE_OK(rescue.MakeFile());
     REQUIRE_OK(test::BindPath(device.path, rescue, false, {}));
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
     CHECK(test::Value(Repair()));
   }
   SECTION("open in another program") {
-    const os::BlockDevice device = test::Value(pool->MapDevice(id));
+    const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     {
       const os::UniqueFd open(::open(device.path.c_str(), O_RDONLY | O_CLOEXEC));
       CHECK_FAILS(Repair(), kFailedPrecondition, "still");
@@ -197,7 +197,7 @@ TEST_CASE_METHOD(Fixture,
   const std::string used = undo + ".used";
   WriteFile(undo, "bytes");
   WriteFile(used, "bytes");
-  SECTION("the device of the stage is left") { REQUIRE_OK(pool->MapDevice(id)); }
+  SECTION("the device of the stage is left") { REQUIRE_OK(pool->MapDevice(id, test::kWriter)); }
   SECTION("its record too") { WriteFile(StageFile(), "damaged"); }
   SECTION("unstaged by the CO") { REQUIRE_OK(Unstage(id)); }
   (void)Repair();

@@ -141,7 +141,7 @@ TEST_CASE_METHOD(NodeFixture, "a stage that fails leaves nothing attached or mou
 
 TEST_CASE_METHOD(NodeFixture, "what an earlier stage began is carried on") {
   const VolumeId id = Create(MountSpec("pvc-1")).id;
-  SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id)); }
+  SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id, test::kWriter)); }
   SECTION("mounted, but not recorded") {
     REQUIRE_OK(Stage(id));
     REQUIRE_OK(stages.Remove(id.ToString()));
@@ -167,7 +167,7 @@ TEST_CASE_METHOD(NodeFixture, "unstaging what was never or only half staged succ
   const VolumeId id = Create(MountSpec("pvc-1")).id;
   SECTION("never staged") {}
   SECTION("never made") { REQUIRE_OK(Unstage(pool->IdForName("never made"))); }
-  SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id)); }
+  SECTION("attached only") { REQUIRE_OK(pool->MapDevice(id, test::kWriter)); }
   SECTION("the directory has gone") {
     REQUIRE_OK(Stage(id));
     UnmountPlainly(staging());

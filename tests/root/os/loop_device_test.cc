@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "os/bound_nodes.h"
+#include "os/device_use.h"
 #include "os/file.h"
 #include "support/loop_image.h"
 #include "support/temp_directory.h"

@@ -14,9 +14,9 @@
 #include <string>
 #include <thread>
 
+#include "os/descriptor_gates.h"
 #include "os/mount_table.h"
 #include "os/process.h"
-#include "os/spawn_gate.h"
 #include "support/loop_image.h"
 #include "support/mount_point.h"
 #include "support/temp_directory.h"

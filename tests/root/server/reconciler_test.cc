@@ -56,7 +56,7 @@ struct Fixture : NodeFixture {
 TEST_CASE_METHOD(Fixture, "leftovers are ended at once after the start, and later as they appear") {
   const VolumeId deleted = MakeTombstone("deleted");
   const VolumeId attached = Create(BlockSpec("attached")).id;
-  REQUIRE_OK(pool->MapDevice(attached));
+  REQUIRE_OK(pool->MapDevice(attached, test::kWriter));
   Reconciler reconciler(*pools, node_state, locks, kOften);
   reconciler.Start();
   Await([&] { return !stdfs::exists(PathOf(deleted)) && !IsAttached(attached); });

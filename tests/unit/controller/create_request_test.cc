@@ -61,8 +61,8 @@ TEST_CASE_METHOD(Fixture, "the least that can be asked gets the pool's defaults"
   CHECK(create.spec.minimum_bytes == fs::FindFilesystem("ext4")->min_size());
   CHECK(create.spec.provisioning == Provisioning::kThick);
   CHECK(create.spec.access_type == AccessType::kMount);
-  CHECK(create.spec.required_bytes == 0);
-  CHECK(create.spec.limit_bytes == 0);
+  CHECK(create.spec.capacity.required == 0);
+  CHECK(create.spec.capacity.limit == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "everything that can be asked") {
@@ -78,8 +78,8 @@ TEST_CASE_METHOD(Fixture, "everything that can be asked") {
   const CreateRequest create = test::Value(Parse(request));
   CHECK(create.pool->info().name == "bulk");
   CHECK(create.spec.filesystem == "xfs");
-  CHECK(create.spec.required_bytes == kGiB);
-  CHECK(create.spec.limit_bytes == 2 * kGiB);
+  CHECK(create.spec.capacity.required == kGiB);
+  CHECK(create.spec.capacity.limit == 2 * kGiB);
   CHECK(create.spec.provisioning == Provisioning::kThin);
   CHECK(create.spec.parameters ==
         std::map<std::string, std::string>{{"pool", "bulk"}, {"provisioning", "thin"}});

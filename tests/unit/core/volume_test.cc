@@ -72,7 +72,7 @@ TEST_CASE("a capacity that satisfies the request") {
   };
   for (const auto& row : rows) {
     CAPTURE(row.required, row.limit, row.minimum);
-    CHECK(test::Value(ChooseCapacity(row.required, row.limit, row.minimum)) == row.expected);
+    CHECK(test::Value(ChooseCapacity({row.required, row.limit}, row.minimum)) == row.expected);
   }
 }
 
@@ -88,16 +88,16 @@ TEST_CASE("no capacity satisfies some requests") {
   };
   for (const auto& row : rows) {
     CAPTURE(row.required, row.limit, row.minimum);
-    CHECK_FAILS(ChooseCapacity(row.required, row.limit, row.minimum), kOutOfRange, "limit_bytes");
+    CHECK_FAILS(ChooseCapacity({row.required, row.limit}, row.minimum), kOutOfRange, "limit_bytes");
   }
 }
 
 TEST_CASE("no capacity is as large as the largest number") {
   const Bytes most = kMax / 4096 * 4096;
-  CHECK_FAILS(ChooseCapacity(most + 1, 0, 4096), kOutOfRange, "required_bytes");
-  CHECK_FAILS(ChooseCapacity(kMax, 0, 4096), kOutOfRange, "required_bytes");
-  CHECK_FAILS(ChooseCapacity(0, 0, kMax), kOutOfRange, "required_bytes");
-  CHECK_FAILS(ChooseCapacity(kMax, kMax, 4096), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity({most + 1, 0}, 4096), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity({kMax, 0}, 4096), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity({0, 0}, kMax), kOutOfRange, "required_bytes");
+  CHECK_FAILS(ChooseCapacity({kMax, kMax}, 4096), kOutOfRange, "required_bytes");
 }
 
 TEST_CASE("every capacity lies within what was asked, for all small requests") {
@@ -107,7 +107,7 @@ TEST_CASE("every capacity lies within what was asked, for all small requests") {
         const Bytes at_least = required * 2048 - required % 2;
         const Bytes at_most = limit * 2048 + limit % 2;
         CAPTURE(at_least, at_most, minimum);
-        const auto capacity = ChooseCapacity(at_least, at_most, minimum * 2048);
+        const auto capacity = ChooseCapacity({at_least, at_most}, minimum * 2048);
         if (!capacity.ok()) continue;
         CHECK(*capacity % kVolumeGranularity == 0);
         CHECK(*capacity >= at_least);
@@ -115,6 +115,33 @@ TEST_CASE("every capacity lies within what was asked, for all small requests") {
         CHECK((at_most == 0 || *capacity <= at_most));
       }
     }
+  }
+}
+
+TEST_CASE("capacity ranges") {
+  const struct {
+    Bytes required, limit;
+    absl::StatusCode code;
+    const char* named;
+  } rows[] = {
+      {1, 0, absl::StatusCode::kOk, ""},
+      {0, 1, absl::StatusCode::kOk, ""},
+      {5, 5, absl::StatusCode::kOk, ""},
+      {kMax, kMax, absl::StatusCode::kOk, ""},
+      {0, 0, absl::StatusCode::kInvalidArgument, "neither required_bytes nor limit_bytes"},
+      {-1, 0, absl::StatusCode::kInvalidArgument, "required_bytes is negative"},
+      {-1, 5, absl::StatusCode::kInvalidArgument, "required_bytes is negative"},
+      {1, -1, absl::StatusCode::kInvalidArgument, "limit_bytes is negative"},
+      {2, 1, absl::StatusCode::kOutOfRange, "limit_bytes 1 is below required_bytes 2"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.required, row.limit);
+    const auto parsed = CapacityRange::Parse(row.required, row.limit);
+    CHECK(test::CodeOf(parsed) == row.code);
+    CHECK_THAT(MessageOf(parsed.status()), Catch::Contains(row.named));
+    if (!parsed.ok()) continue;
+    CHECK(parsed->required == row.required);
+    CHECK(parsed->limit == row.limit);
   }
 }
 

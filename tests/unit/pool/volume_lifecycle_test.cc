@@ -39,7 +39,7 @@ struct Fixture {
   absl::Status Create(Bytes size = 2 * kVolumeGranularity) {
     VolumeSpec spec;
     spec.name = "a";
-    spec.required_bytes = size;
+    spec.capacity.required = size;
     spec.provisioning = Provisioning::kThin;
     spec.filesystem = "ext4";
     return volumes.Create(spec, kId, 512).status();

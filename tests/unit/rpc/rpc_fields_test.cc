@@ -67,37 +67,6 @@ TEST_CASE("a map is at most 4 KiB of keys and values") {
               "parameters is larger than 4096 bytes");
 }
 
-TEST_CASE("capacity ranges") {
-  constexpr Bytes kMax = std::numeric_limits<Bytes>::max();
-  const struct {
-    Bytes required, limit;
-    absl::StatusCode code;
-    const char* named;
-  } rows[] = {
-      {1, 0, absl::StatusCode::kOk, ""},
-      {0, 1, absl::StatusCode::kOk, ""},
-      {5, 5, absl::StatusCode::kOk, ""},
-      {kMax, kMax, absl::StatusCode::kOk, ""},
-      {0, 0, absl::StatusCode::kInvalidArgument, "neither required_bytes nor limit_bytes"},
-      {-1, 0, absl::StatusCode::kInvalidArgument, "required_bytes is negative"},
-      {-1, 5, absl::StatusCode::kInvalidArgument, "required_bytes is negative"},
-      {1, -1, absl::StatusCode::kInvalidArgument, "limit_bytes is negative"},
-      {2, 1, absl::StatusCode::kOutOfRange, "limit_bytes 1 is below required_bytes 2"},
-  };
-  for (const auto& row : rows) {
-    CAPTURE(row.required, row.limit);
-    csi::v1::CapacityRange range;
-    range.set_required_bytes(row.required);
-    range.set_limit_bytes(row.limit);
-    const auto parsed = ParseCapacityRange(range);
-    CHECK(test::CodeOf(parsed) == row.code);
-    CHECK_THAT(MessageOf(parsed.status()), Catch::Contains(row.named));
-    if (!parsed.ok()) continue;
-    CHECK(parsed->required == row.required);
-    CHECK(parsed->limit == row.limit);
-  }
-}
-
 TEST_CASE("a capability says how a volume is used") {
   Csi mount = Mount(Mode::SINGLE_NODE_SINGLE_WRITER);
   mount.mutable_mount()->set_fs_type("xfs");

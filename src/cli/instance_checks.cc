@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/endpoint_check.h"
+#include "cli/instance_checks.h"
 
 #include "cli/connection.h"
+#include "proto/admin.grpc.pb.h"
 #include "proto/csi.grpc.pb.h"
 
 namespace holdfast::cli {
@@ -20,6 +21,12 @@ absl::StatusOr<Answer> Ask(Identity::Stub& stub) {
   ASSIGN_OR_RETURN(const auto probe, Call(stub, &Identity::Stub::Probe, csi::v1::ProbeRequest()));
   return Answer{fmt::format("{} {}", info.name(), info.vendor_version()), probe.ready().value()};
 }
+
+using admin::v1::Admin;
+
+constexpr char kWhy[] =
+    "it was begun and not ended; what cannot be proved to be Holdfast's own and unwanted is left "
+    "alone";
 
 }  // namespace
 
@@ -43,6 +50,28 @@ Finding CheckEndpoint(const std::string& endpoint) {
   finding.remedy = channel.ok() ? "do what the instance says and look at its log"
                                 : "stop what is there, or use another endpoint";
   return finding;
+}
+
+std::vector<Finding> CheckLeftovers(const std::string& endpoint) {
+  const auto channel = Connect(endpoint);
+  if (!channel.ok()) return {};
+  const auto stub = Admin::NewStub(*channel);
+  const auto answer = Call(*stub, &Admin::Stub::ListLeftovers, admin::v1::ListLeftoversRequest());
+  if (!answer.ok()) return {};
+  std::vector<Finding> findings;
+  for (const admin::v1::Leftover& leftover : answer->leftovers()) {
+    findings.push_back({.level = FindingLevel::kWarning,
+                        .what = fmt::format("{} of {}", leftover.kind(), leftover.subject()),
+                        .found = fmt::format("since {}: {}", leftover.since(), leftover.problem()),
+                        .why = kWhy,
+                        .remedy = leftover.remedy()});
+  }
+  if (findings.empty()) {
+    findings.push_back({.what = "leftovers",
+                        .found = fmt::format("none (looked {} times)", answer->rounds()),
+                        .why = kWhy});
+  }
+  return findings;
 }
 
 }  // namespace holdfast::cli

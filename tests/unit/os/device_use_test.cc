@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/bound_nodes.h"
+#include "os/device_use.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rbd/ceph_key.h"
+#include "rbd/ceph_user.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "core/text_file.h"
+#include "rbd/ceph_access.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -22,6 +23,16 @@ bool LooksLikeKey(std::string_view text) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '/' || c == '=';
   };
   return !text.empty() && std::ranges::all_of(text, allowed);
+}
+
+constexpr char kUserId[] = "userID";
+constexpr char kUserKey[] = "userKey";
+
+absl::Status Missing(const char* key) {
+  return InvalidArgument(
+      "secrets: {} is missing; the pool has no user of its own, so the class must name the secret "
+      "with {} and {} of a Ceph user",
+      key, kUserId, kUserKey);
 }
 
 }  // namespace
@@ -56,6 +67,21 @@ absl::StatusOr<std::string> ReadCephKey(const std::string& path, std::string_vie
 absl::StatusOr<std::string> KeyOf(const CephAccess& access) {
   if (!access.key.empty()) return access.key;
   return ReadCephKey(access.keyring, access.user);
+}
+
+absl::StatusOr<CephUser> UserIn(const Secrets& secrets) {
+  CephUser user{.name = secrets.Reveal(kUserId), .key = ""};
+  const std::string key = secrets.Reveal(kUserKey);
+  if (user.name.empty()) return Missing(kUserId);
+  if (key.empty()) return Missing(kUserKey);
+  // It is also a word of a line to the kernel.
+  if (!CheckCephName(user.name).ok()) {
+    return InvalidArgument("secrets: {} must be of A-Z, a-z, 0-9, '.', '_' and '-'", kUserId);
+  }
+  auto found = FindCephKey(key, user.name);
+  if (!found.ok()) return InvalidArgument("secrets: {} is not a Ceph key", kUserKey);
+  user.key = *std::move(found);
+  return user;
 }
 
 }  // namespace holdfast::rbd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rbd/ceph_key.h"
+#include "rbd/ceph_user.h"
 
 #include <catch2/catch.hpp>
 
@@ -11,6 +11,7 @@ namespace holdfast::rbd {
 namespace {
 
 constexpr char kKey[] = "AQAsomeKey+Text/0123456789ABCDEFGHIJKLMN==";
+constexpr char kSecretKey[] = "AQBkZ1RnAAAAABAAc2VudGluZWwtb2YtYS1rZXk=";
 
 TEST_CASE("the key of a user in a keyring") {
   const std::string keyring = fmt::format(
@@ -49,6 +50,35 @@ TEST_CASE("a keyring that cannot be read is named") {
   REQUIRE_OK(os::WriteFileDurably(directory.fd(), "empty", ""));
   CHECK_FAILS(ReadCephKey(directory.path("empty"), "u"), kFailedPrecondition,
               directory.path("empty"));
+}
+
+TEST_CASE("a call's secrets name a Ceph user and its key") {
+  const CephUser user =
+      test::Value(UserIn(Secrets({{"userID", "team-a"}, {"userKey", kSecretKey}})));
+  CHECK(user.name == "team-a");
+  CHECK(user.key == kSecretKey);
+  // As files have it: a line's end belongs to no key.
+  CHECK(test::Value(UserIn(Secrets({{"userID", "a"}, {"userKey", std::string(kSecretKey) + "\n"}})))
+            .key == kSecretKey);
+}
+
+TEST_CASE("secrets that are missing, half or malformed are named, and not shown") {
+  const std::pair<std::map<std::string, std::string>, const char*> refused[] = {
+      {{}, "userID is missing"},
+      {{{"userKey", kSecretKey}}, "userID is missing"},
+      {{{"userID", "team-a"}}, "userKey is missing"},
+      {{{"userID", "team-a"}, {"userKey", ""}}, "userKey is missing"},
+      {{{"userID", "team-a,name=admin"}, {"userKey", kSecretKey}}, "userID must be"},
+      {{{"userID", "team-a"}, {"userKey", "sentinel key"}}, "userKey is not a Ceph key"},
+  };
+  for (const auto& [values, why] : refused) {
+    const auto user = UserIn(Secrets(values));
+    CHECK_FAILS(user, kInvalidArgument, "secrets: ");
+    CHECK_FAILS(user, kInvalidArgument, why);
+    for (const auto& [key, value] : values) {
+      if (!value.empty()) CHECK(MessageOf(user.status()).find(value) == std::string::npos);
+    }
+  }
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The secret key of a Ceph user, as operators keep it.
+// A Ceph user and its secret key, from a file or from the secrets of a call.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "core/secrets.h"
 #include "core/status.h"
 #include "rbd/ceph_access.h"
 
@@ -22,5 +23,14 @@ namespace holdfast::rbd {
 // The key of the user by whom the cluster is reached, from wherever it is kept. Errors as
 // ReadCephKey.
 [[nodiscard]] absl::StatusOr<std::string> KeyOf(const CephAccess& access);
+
+// The user that a CSI call brings along: secrets userID and userKey.
+struct CephUser {
+  std::string name;  // without "client."
+  std::string key;   // base64 text
+};
+
+// INVALID_ARGUMENT naming `secrets` and what of it is missing or malformed, never a value.
+[[nodiscard]] absl::StatusOr<CephUser> UserIn(const Secrets& secrets);
 
 }  // namespace holdfast::rbd

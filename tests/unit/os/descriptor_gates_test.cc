@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/spawn_gate.h"
+#include "os/descriptor_gates.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/memory_limit.h"
+#include "os/process_limits.h"
 
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -45,7 +51,38 @@ std::uint64_t LimitOfGroup(const std::string& line) {
   return limit;
 }
 
+// A segment that is never writable has no relocations and no data, so its pages are the file's.
+bool IsConstant(const ElfW(Phdr) & segment) {
+  return segment.p_type == PT_LOAD && (segment.p_flags & PF_W) == 0;
+}
+
+int Release(dl_phdr_info* object, std::size_t, void*) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (!IsConstant(segment)) continue;
+    const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+    const std::uintptr_t end = begin + segment.p_filesz;
+    const std::uintptr_t aligned = begin / page * page;
+    ::madvise(reinterpret_cast<void*>(aligned), end - aligned, MADV_DONTNEED);
+  }
+  return 0;
+}
+
 }  // namespace
+
+absl::Status ForbidCoreDumps() {
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) return absl::OkStatus();
+  return OsError(errno, "cannot forbid core dumps");
+}
+
+absl::StatusOr<int> RaiseFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return OsError(errno, "read RLIMIT_NOFILE");
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return OsError(errno, "raise RLIMIT_NOFILE");
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<int>::max()));
+}
 
 std::uint64_t MemoryLimit() {
   std::uint64_t limit = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -54,5 +91,7 @@ std::uint64_t MemoryLimit() {
   for (std::string line; std::getline(groups, line);) limit = std::min(limit, LimitOfGroup(line));
   return limit;
 }
+
+void ReleaseStartupPages() { ::dl_iterate_phdr(&Release, nullptr); }
 
 }  // namespace holdfast::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "file/file_syntax.h"
+#include "file/file_kind.h"
 
 #include <array>
 #include <catch2/catch.hpp>
