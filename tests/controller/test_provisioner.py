@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the provisioner asks: names, parameters, capacity, topology, pages of the list."""
+"""The provisioner's calls: names, parameters, capacity, topology, pages of the list."""
 
 import concurrent.futures
 
