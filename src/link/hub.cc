@@ -11,11 +11,8 @@ namespace holdfast::link {
 namespace {
 
 constexpr std::chrono::seconds kRegisterTime{10};
-// A node that lost its link is back within this, unless it is gone.
-constexpr std::chrono::seconds kReconnectGrace{5};
-// After a start every node that is alive is back within this, twice its longest pause; or, where
-// thousands come, when none has come for longer than that pause.
-constexpr std::chrono::seconds kSettleTime{10};
+// Where thousands of nodes come after a start, all are back when none has come for this time, which
+// is longer than a node's longest pause.
 constexpr std::chrono::seconds kSettleQuietPeriod{6};
 constexpr std::chrono::seconds kLongestSettleTime{60};
 // A node that is away for longer has left the cluster, or an administrator is at work on it.
@@ -72,11 +69,11 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::C
   return session.get();
 }
 
-Hub::Hub(std::string driver_name, NodeIdentity& identity, std::chrono::milliseconds max_stream_age)
+Hub::Hub(std::string driver_name, NodeIdentity& identity, const Times& times)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
-      max_stream_age_(max_stream_age),
-      settled_at_(started_at_ + kSettleTime) {}
+      times_(times),
+      settled_at_(started_at_ + times_.settle) {}
 
 Hub::~Hub() { Stop(); }
 
@@ -104,7 +101,7 @@ void Hub::PostponeSettled() {
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
   MutexLock lock(mutex_);
   const auto limit =
-      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReconnectGrace});
+      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), times_.reconnect_grace});
   changed_.WaitFor(lock, limit, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopped_ || nodes_.size() > nodes;
   });
@@ -137,7 +134,7 @@ bool Hub::WaitFor(const std::string& node, Deadline deadline) {
 
 std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline deadline) {
   MutexLock lock(mutex_);
-  const auto limit = std::min<Duration>(TimeLeft(deadline), kReconnectGrace);
+  const auto limit = std::min<Duration>(TimeLeft(deadline), times_.reconnect_grace);
   changed_.WaitFor(lock, limit, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopped_ || nodes_.contains(node);
   });
@@ -196,7 +193,7 @@ void Hub::EndOverdue() {
       }
       continue;
     }
-    if (age > max_stream_age_) {
+    if (age > times_.max_stream_age) {
       session->EndWhenIdle(Unavailable("the link is to be opened again: it is {} s old",
                                        std::chrono::floor<std::chrono::seconds>(age).count()),
                            now + kLastCommands);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/log_throttle.h"
@@ -31,13 +32,20 @@ struct NodeView {
 // and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:
-  // A stream that is older ends: its node has to show again who it is, by a certificate and a token
-  // that are good then. Nodes open a new stream before (NodeLink::kRenewal).
-  static constexpr std::chrono::minutes kMaxStreamAge{15};
+  struct Times {
+    // A stream that is older ends: its node has to show again who it is, by a certificate and a
+    // token that are good then. Nodes open a new stream before (NodeLink::kRenewal).
+    std::chrono::milliseconds max_stream_age = std::chrono::minutes(15);
+    // After a start every node that is alive is back within this, twice its longest pause.
+    std::chrono::milliseconds settle = std::chrono::seconds(10);
+    // A node that lost its link is back within this, unless it is gone.
+    std::chrono::milliseconds reconnect_grace = std::chrono::seconds(5);
+  };
 
   // `identity` outlives the hub.
-  Hub(std::string driver_name, NodeIdentity& identity,
-      std::chrono::milliseconds max_stream_age = kMaxStreamAge);
+  Hub(std::string driver_name, NodeIdentity& identity, const Times& times);
+  Hub(std::string driver_name, NodeIdentity& identity)
+      : Hub(std::move(driver_name), identity, Times()) {}
   ~Hub() override;
 
   // Before the service is served; `watch` outlives the server.
@@ -125,7 +133,7 @@ class Hub final : public SessionOwner {
 
   const std::string driver_name_;
   NodeIdentity& identity_;
-  const std::chrono::milliseconds max_stream_age_;
+  const Times times_;
   PeerWatch* watch_ = nullptr;
   // Not the system's clock, which is set at boot.
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();

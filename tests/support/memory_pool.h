@@ -15,8 +15,9 @@ namespace holdfast::test {
 
 class MemoryPool final : public pool::Pool {
  public:
-  MemoryPool(std::string name, std::string node)
-      : info_{.id = "11111111-2222-3333-4444-555555555555",
+  MemoryPool(std::string name, std::string node,
+             std::string id = "11111111-2222-3333-4444-555555555555")
+      : info_{.id = std::move(id),
               .name = std::move(name),
               .kind = "memory",
               .location = "/nowhere",
@@ -30,8 +31,7 @@ class MemoryPool final : public pool::Pool {
   absl::Status CheckReady() override { return absl::OkStatus(); }
 
   VolumeId IdForName(const std::string& name) const override {
-    constexpr char kNameSpace[] = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
-    return VolumeId{info_.name, info_.node, *UuidOfName(kNameSpace, name)};
+    return VolumeId{info_.name, info_.node, *UuidOfName(info_.id, name)};
   }
 
   absl::StatusOr<Volume> Create(const VolumeSpec& spec) override {

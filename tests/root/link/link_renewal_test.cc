@@ -62,7 +62,7 @@ CATCH_REGISTER_LISTENER(Library)
 
 struct Controller {
   Controller(const std::string& host, int wanted_port, milliseconds max_age = kNever)
-      : hub(kDriver, belief, max_age) {
+      : hub(kDriver, belief, {.max_stream_age = max_age}) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(host + ":" + std::to_string(wanted_port),
                              grpc::InsecureServerCredentials(), &port);
