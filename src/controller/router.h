@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csi.v1.Controller for a controller with nodes: every call goes to the node that owns the bytes,
-// or to the controller's own service where no node does.
+// csi.v1.Controller for a controller with nodes: every call is forwarded to the node that owns the
+// bytes, or to the controller's own service where no node does.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace holdfast::controller {
 // never OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
 // GetCapacity is answered from what the nodes have said; the rest is asked of them, as the table of
 // RPCs says (rpc_table.h). What they answer is checked (node_answers.h): a node speaks for its own
-// volumes alone.
+// volumes only.
 //
 // Volumes of the controller's own pools, which every node reaches, never leave it: a class names
 // such a pool, and their ids name no node. They are published to any node that is connected, or was
@@ -80,7 +80,7 @@ class Router final : public csi::v1::Controller::Service {
   // `pool` as CallRunner::Call.
   grpc::Status Serve(grpc::ServerContext* context, const Message& request, Message& response,
                      const Body& body, const std::string& pool = "");
-  // Serve, where all that is to be done is to ask the owner.
+  // Serve, where asking the owner is all the work.
   grpc::Status Forward(grpc::ServerContext* context, const Message& request, Message& response);
   // The node that owns the volume answers, and its row says what of that is believed.
   absl::Status CallOwner(const Message& request, link::Deadline deadline, Message& response);

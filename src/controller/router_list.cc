@@ -56,7 +56,7 @@ Answers Index(csi::v1::ListVolumesResponse& answered) {
 
 }  // namespace
 
-// The volumes `ids` of one node, as it describes them if it is to be asked. One that it leaves out
+// The volumes `ids` of one node, as it describes them if it may be asked. One that it leaves out
 // of an answer without a next page is there no more. False if it does not answer.
 bool Router::AddNode(const std::vector<VolumeId>& ids, const std::string& after, bool ask,
                      link::Deadline deadline, csi::v1::ListVolumesResponse& response) {

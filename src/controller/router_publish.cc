@@ -43,7 +43,7 @@ grpc::Status Router::ControllerPublishVolume(grpc::ServerContext* context,
                [&](link::Deadline deadline) { return Publish(*request, deadline); });
 }
 
-// What a node has is always published to it, so nothing is to be taken back.
+// A node's volumes are always published to it, so nothing needs to be undone.
 grpc::Status Router::ControllerUnpublishVolume(
     grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
     csi::v1::ControllerUnpublishVolumeResponse* response) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to know of each RPC of csi.v1.Controller where volumes are on nodes: who answers
+// The table of csi.v1.Controller's RPCs where volumes are on nodes: who answers
 // it, under which lock, and what of a node's answer is believed. The controller forwards by this
 // table, and the node carries out by it. RPCs that are not in it are not served.
 #pragma once
@@ -18,7 +18,7 @@ enum class AnsweredBy {
   kOwner,       // the node of the volume that is named, or the own service if no node has it
   kChosenNode,  // the node that the controller chooses
   kEveryNode,   // the controller, from what each node says of its own volumes
-  kController,  // the controller alone: no node carries it out
+  kController,  // only the controller: no node carries it out
 };
 
 // What the controller holds while a node is asked; the node takes locks of its own.
@@ -37,7 +37,7 @@ struct Rpc {
   // The request and the response, empty.
   const Message* request = nullptr;
   const Message* response = nullptr;
-  // All below take messages of these types alone.
+  // All below accept only messages of these types.
   std::function<grpc::Status(Service&, grpc::ServerContext*, const Message&, Message&)> run = {};
   // What is refused before a node is asked; may be empty.
   std::function<absl::Status(const Message& request)> check = {};

@@ -68,8 +68,8 @@ class Service final : public csi::v1::Controller::Service {
   // ControllerPublishVolume to a node that is known to exist, without its frame.
   absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request);
 
-  // ListVolumes without its frame, for who adds to the answer. A page has no more than some
-  // thousand entries, whatever is asked for: clients take messages of 4 MiB.
+  // ListVolumes without its frame, for a caller that adds to the answer. A page has no more than
+  // some thousand entries, whatever is asked for: clients take messages of 4 MiB.
   absl::Status List(const csi::v1::ListVolumesRequest& request,
                     csi::v1::ListVolumesResponse& response);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kInterval{3};
 constexpr std::chrono::seconds kPatience{5};
-// A node may take up the creation, of which it was told first, after the deletion. Until the next
+// A node may start the creation, which it received first, after the deletion. Until the next
 // round it has either ended or holds the volume's lock.
 constexpr int kDeletions = 2;
 

@@ -36,7 +36,7 @@ class SupersededVolumes final {
   link::Hub& hub_;
   KeyLock& volume_locks_;
   NodeCalls nodes_;
-  // How often each was found deleted; of the thread alone.
+  // How often each was found deleted; used only by the thread.
   std::map<link::VolumeNames::Superseded, int> deletions_;
   Mutex mutex_;
   CondVar changed_;

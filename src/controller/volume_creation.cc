@@ -83,7 +83,7 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
   ASSIGN_OR_RETURN(const Candidates candidates, AwaitPlace(task));
   if (!AskCandidates(task, candidates, made)) return made;
   if (candidates.absent.empty() && !made.ok()) return made;  // the last one says what it has
-  // Where only absent nodes are left, a CO that can choose others is told to; with several of them
+  // Where only absent nodes are left, a CO that can choose others is asked to; with several of them
   // one may come back.
   if (candidates.fitting.empty() && candidates.unfitting.empty() && candidates.absent.size() == 1) {
     const std::string& node = candidates.absent.front();
@@ -150,8 +150,8 @@ bool VolumeCreation::MayLeave(const Task& task, const KnownPlace& place, const A
                              [&](const std::string& node) { return node != place.node; });
 }
 
-// What is where the request does not allow it. Of a creation in doubt no caller was told: it gives
-// way. Of anything else one may have been.
+// What is where the request does not allow it. No caller has had an answer about a creation in
+// doubt: it gives way. Of anything else one may have been.
 absl::Status VolumeCreation::LeaveForeign(const Task& task, const std::vector<KnownPlace>& known) {
   for (const KnownPlace& place : known) {
     if (Allows(task.request.accessibility_requirements(), place.node)) continue;
@@ -186,8 +186,9 @@ bool VolumeCreation::AskCandidates(const Task& task, const Candidates& candidate
   return true;
 }
 
-// After a start the nodes are on their way back, and with them the knowledge which of them was told
-// to make this volume before. Where only one may have it, that one is waited for; else all of them.
+// After a start the nodes are on their way back, and with them the knowledge which of them was
+// asked to make this volume before. Where only one may have it, that one is waited for; else all of
+// them.
 absl::StatusOr<Candidates> VolumeCreation::AwaitPlace(const Task& task) {
   const auto& requirement = task.request.accessibility_requirements();
   while (true) {

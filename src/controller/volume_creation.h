@@ -16,7 +16,7 @@
 
 namespace holdfast::controller {
 
-// Thread-safe. A volume of a name is made once, wherever: a node that has it, or was told to make
+// Thread-safe. A volume of a name is made once, wherever: a node that has it, or was asked to make
 // it and has not answered, is asked again. Of a node's answer only the size is taken: which volume
 // it is and from where it is reached follow from the question.
 class VolumeCreation final {
@@ -41,7 +41,7 @@ class VolumeCreation final {
                                     const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);
 
-  // For a volume that is to be made where no node does it: OK when no node has one of that name.
+  // For a volume that no node will make: OK when no node has one of that name.
   // What was only in doubt is given up. ALREADY_EXISTS, or UNAVAILABLE while such a node is away.
   // The caller holds NameKey(name).
   [[nodiscard]] absl::Status LeaveNodes(const std::string& name);

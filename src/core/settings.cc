@@ -86,7 +86,7 @@ constexpr Setting kSettings[] = {
      "kubelet's plugins_registry: the node registers itself there, without node-driver-registrar",
      SetText<&Config::kubelet_registration_dir>},
     {"linkListen", "--link-listen", kText, "HOST:PORT", "none",
-     "Where a controller accepts nodes; pools of its own must then be shared ones, such as Ceph's",
+     "Where a controller accepts nodes; its own pools must then be shared ones",
      SetText<&Config::link_listen>},
     {"linkController", "--link-controller", kText, "HOST:PORT", "none",
      "The controller that a node dials", SetText<&Config::link_controller>},

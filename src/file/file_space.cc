@@ -49,7 +49,7 @@ class LedgerReservation final : public pool::Reservation {
 }  // namespace
 
 // Room that a thin volume has given back (trimmed) is owed to it again, so fresh room is compared
-// with fresh debts alone; with older ones, only as much room counts as there was then.
+// only with fresh debts; with older ones, only as much room counts as there was then.
 absl::StatusOr<pool::Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   pool::Room room = PromisableRoom(space);

@@ -162,7 +162,7 @@ absl::Status ImageDevices::UnmapAbsent(const VolumeId& id) {
   return os::DetachLoop({.index = index, .block = std::move(block), .label = loops.front().label});
 }
 
-// By the labels alone: teardown must not depend on the pool's disk being where it was.
+// By nothing but the labels: teardown must not depend on the pool's disk being in its place.
 absl::Status ImageDevices::UnmapUnreachable(const std::string& uuid) {
   ASSIGN_OR_RETURN(const auto loops, os::FindLoopsByLabel(LabelOf(uuid)));
   for (const os::LoopDevice& loop : loops) RETURN_IF_ERROR(DetachUnused(loop, uuid));

@@ -39,9 +39,10 @@ class ImageDevices final {
   [[nodiscard]] absl::Status UnmapForDeletion(int volumes_fd, const std::string& uuid);
   // The same for a device that nothing is known to want; every loop device is examined.
   [[nodiscard]] absl::Status UnmapAbandoned(int volumes_fd, const std::string& uuid);
-  // Unmap by the labels alone: teardown must not depend on the pool's disk being where it was.
+  // Unmap by nothing but the labels: teardown must not depend on the pool's disk being in its
+  // place.
   [[nodiscard]] absl::Status UnmapUnreachable(const std::string& uuid);
-  // Unmap for a volume of a pool that is not open, by the kernel's word alone.
+  // Unmap for a volume of a pool that is not open, only from what the kernel shows.
   [[nodiscard]] static absl::Status UnmapAbsent(const VolumeId& id);
 
   // OK if nothing uses the volume's device, or another one of its image.

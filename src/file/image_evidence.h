@@ -19,8 +19,8 @@ namespace holdfast::file {
 [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(int image_fd);
 
 // Whether any byte from `begin` on is other than zero. One system call where the host filesystem
-// tells holes and unwritten extents from data (ext4, xfs, btrfs: lseek(2), SEEK_DATA); what it
-// calls data is read up to the first such byte. INTERNAL when it cannot be read.
+// distinguishes holes and unwritten extents from data (ext4, xfs, btrfs: lseek(2), SEEK_DATA); what
+// it calls data is read up to the first such byte. INTERNAL when it cannot be read.
 [[nodiscard]] absl::StatusOr<bool> HoldsData(int image_fd, Bytes begin = 0);
 
 }  // namespace holdfast::file

@@ -21,7 +21,7 @@ namespace holdfast::file {
 // Opens the image for reading and writing. NOT_FOUND if there is none.
 [[nodiscard]] absl::StatusOr<os::UniqueFd> OpenImage(int directory_fd);
 
-// Opens the image for reading alone, as far as there is one that a device can show: also on a
+// Opens the image read-only, if there is one that a device can show: also on a
 // filesystem that has turned read-only. Nothing if no regular file has its name.
 [[nodiscard]] absl::StatusOr<std::optional<os::UniqueFd>> OpenImageReadOnly(int directory_fd);
 
@@ -42,7 +42,7 @@ namespace holdfast::file {
 // Why an overwrite of a thick image may need new space, in words for people; empty if it needs none
 // as far as was looked: where the host filesystem copies on write, whether the image is exempt from
 // that (btrfs: NOCOW), and whether another file shares its blocks (xfs, btrfs: a reflink copy or a
-// snapshot). Looks at the first kExtentsLookedAt extents alone, so that the cost is bounded.
+// snapshot). Inspects only the first kExtentsLookedAt extents, so the cost is bounded.
 inline constexpr std::size_t kExtentsLookedAt = 1024;
 [[nodiscard]] std::string WhyNotThick(int image_fd);
 

@@ -29,7 +29,7 @@ inline constexpr char kLoopLabelPrefix[] = "holdfast:";
 [[nodiscard]] std::optional<std::string> UuidOfImagePath(std::string_view path);
 
 // Identifies loop devices by their labels. Where the kernel does not show the label, because the
-// disk that carries the image is dead, the image's path decides, which it still shows.
+// disk with the image is dead, the image's path decides, which it still shows.
 [[nodiscard]] os::DeviceProof LoopProof();
 
 }  // namespace holdfast::file

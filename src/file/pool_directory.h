@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory that carries a file pool, and the proof that it is the right one.
+// The directory of a file pool, and the proof that it is the right one.
 //
 //   <pool>/holdfast-pool.json      marker: pool id and identity of the filesystem, written once
 //   <pool>/lock                    held by the one process that serves the pool, which also holds a
@@ -20,7 +20,7 @@
 namespace holdfast::file {
 
 // Open directories of a verified pool, valid as long as its PoolDirectory: work through them cannot
-// land on another filesystem, whatever is mounted over the path meanwhile.
+// land on another filesystem, even if one is mounted over the path.
 struct VerifiedPool {
   int root = -1;
   int volumes = -1;

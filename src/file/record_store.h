@@ -13,7 +13,7 @@
 namespace holdfast::file {
 
 // Thread-safe; for one uuid, callers serialise (KeyLock). The directory descriptors are those of a
-// VerifiedPool. The disk is the truth: Read always reads it, List alone answers from memory.
+// VerifiedPool. The disk is authoritative: Read always reads it; only List answers from memory.
 class RecordStore final {
  public:
   // The record of `uuid`; sets nothing but the uuid of volume.id. Needs no serialising: what it

@@ -96,7 +96,7 @@ absl::StatusOr<VolumeExamination> ExamineVolumes(int root_fd) {
   RecordStore records;
   for (const std::string& uuid : uuids) {
     const auto record = records.Read(volumes->get(), uuid);
-    if (absl::IsNotFound(record.status())) continue;  // deleted meanwhile
+    if (absl::IsNotFound(record.status())) continue;  // deleted since
     ++examination.volumes;
     if (!record.ok()) {
       examination.damage.push_back({uuid, MessageOf(record.status()), kRestoreRecord});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with the volumes in a pool's directory, for the person who must repair it.
+// The damage of volumes in a pool's directory, and how an administrator repairs it.
 #pragma once
 
 #include <string>

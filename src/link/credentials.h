@@ -14,8 +14,9 @@
 namespace holdfast::link {
 
 // A directory as Kubernetes mounts a Secret of type kubernetes.io/tls: tls.crt and tls.key are this
-// side's certificate (with its chain) and key, ca.crt is who may have signed the other side's. The
-// files are looked at every few seconds; a connection keeps the certificate it began with.
+// side's certificate (with its chain) and key, ca.crt names the authorities that may have signed
+// the other side's. The files are looked at every few seconds; a connection keeps the certificate
+// it began with.
 struct TlsDirectory {
   std::string path;
 };

@@ -14,7 +14,7 @@
 namespace holdfast::link {
 
 // RESOURCE_EXHAUSTED when there are more than `max_bytes`, or more fields than MaxFields allows
-// for that size; INVALID_ARGUMENT when the bytes are no message. Thread-safe.
+// for that size; INVALID_ARGUMENT when the bytes are not a message. Thread-safe.
 [[nodiscard]] absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes,
                                                       std::size_t max_bytes);
 

@@ -86,7 +86,7 @@ class Hub final : public SessionOwner {
   // Peers that were turned away, by the code of the refusal; since the start.
   [[nodiscard]] std::map<absl::StatusCode, std::uint64_t> Refusals() const;
 
-  // Ends streams that do not say who they are, and those that are too old, and forgets nodes that
+  // Ends streams whose peers do not register, and those that are too old, and forgets nodes that
   // have left. Call about once a second.
   void EndOverdue();
   // Ends all streams and takes no more.

@@ -23,8 +23,8 @@ constexpr std::chrono::seconds kDialTime{20};
 constexpr std::chrono::seconds kOverlap{5};
 // No command with a waiting caller takes longer.
 constexpr std::chrono::seconds kLastCommands{60};
-// Smaller than any volume, larger than what a log file grows by: told less often, or thousands of
-// nodes would tell it all the time.
+// Smaller than any volume, larger than the growth of a log file: reported less often, or thousands
+// of nodes would report it all the time.
 constexpr std::int64_t kMinReportedChange = 1 << 20;
 constexpr milliseconds kSmallChangeInterval{10'000};
 constexpr int kKeepaliveMs = 10'000;  // a dead path is noticed within this and the next
@@ -173,7 +173,7 @@ bool NodeLink::IsLinked() {
   return current_ != nullptr;
 }
 
-// A stream on which the node has proved who it is; null, and why, when there is none.
+// A stream on which the node has proved its identity; null, and the reason, when there is none.
 std::shared_ptr<NodeLink::Wire> NodeLink::Dial(grpc::Status& refusal) {
   const auto wire = std::make_shared<Wire>(controller_, credentials_);
   auto reader = StartThread([this, wire] { Serve(wire); });
@@ -329,7 +329,7 @@ void NodeLink::Answer(Wire& wire, const v1::Command& command) {
   *message.mutable_result() = work_.carry_out(command);
   message.mutable_result()->set_id(command.id());
   if (work_.changes_space(command.method())) {
-    // Ahead of the result: who hears of the volume sees the space that it left.
+    // Ahead of the result: a caller that knows of the volume sees the space that it left.
     v1::FromNode pools;
     *pools.mutable_pools() = work_.measure();
     wire.Write(pools);

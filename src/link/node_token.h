@@ -10,16 +10,16 @@
 
 namespace holdfast::link {
 
-// Which tokens are believed.
+// Which tokens are accepted.
 struct TokenPolicy {
   std::string audience;  // that the token was asked for
   std::string subject;   // system:serviceaccount:NAMESPACE:NAME of the node's pods
 };
 
-// The node of which `token` was issued to a pod: its claim kubernetes.io/node/name, which tokens
+// The node for whose pod `token` was issued: its claim kubernetes.io/node/name, which tokens
 // have since Kubernetes 1.32. `keys` is the cluster's JSON Web Key Set. UNAUTHENTICATED, without a
 // word of the token, when it is not a JWT, not signed by one of the keys, for another audience or
-// subject, not valid at `now` (30 s of difference between clocks are forgiven), issued for more
+// subject, not valid at `now` (30 s of difference between clocks are tolerated), issued for more
 // than two hours or without a time of issue (`iat`), bound to no pod (name and uid), or names no
 // node; UNAVAILABLE when its key is not in the set: the cluster may have a new one. Thread-safe.
 [[nodiscard]] absl::StatusOr<std::string> NodeOfToken(const std::string& token,

@@ -11,7 +11,7 @@ namespace holdfast::link {
 class PeerWatch {
  public:
   virtual ~PeerWatch() = default;
-  // False when it is to be refused, at no cost: StreamIsOver then follows at once.
+  // False when it must be refused, at no cost: StreamIsOver then follows at once.
   [[nodiscard]] virtual bool StreamStarts(const std::string& peer) = 0;
   virtual void StreamIsOver(const std::string& peer) = 0;
   // A whole message has come.

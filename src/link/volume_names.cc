@@ -18,7 +18,7 @@ constexpr std::chrono::minutes kLongestNaming{5};
 // Each was asked for by a CO, and its node has not come back since.
 constexpr std::size_t kMaxSuperseded = 10'000;
 
-// Another name with the same hash costs a question in vain, no more than a node that claims it.
+// Another name with the same hash costs a useless question, as a node that claims it does.
 std::uint64_t HashOf(const std::string& name) { return std::hash<std::string>{}(name); }
 
 std::string TextOf(const unsigned char* uuid) {

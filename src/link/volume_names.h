@@ -89,8 +89,8 @@ class VolumeNames final {
   [[nodiscard]] std::vector<VolumeId> List(const std::string& node, const VolumeId& after,
                                            std::size_t limit) const;
 
-  // Before a creation is sent to the node; when it was refused as a whole; when the caller is told
-  // of the volume; when it was deleted.
+  // Before a creation is sent to the node; when it was refused as a whole; when the caller is
+  // answered with the volume; when it was deleted.
   void CreationStarts(const std::string& name, const std::string& node, const std::string& pool);
   void CreationRefused(const std::string& name, const std::string& node);
   void Created(const VolumeId& id, const std::string& name);
@@ -98,7 +98,7 @@ class VolumeNames final {
   // How many times in a row the node has left the creation unanswered.
   int CountUnanswered(const std::string& name, const std::string& node);
 
-  // A volume in doubt gives way to another place: if the node has it, it is to be deleted there,
+  // A volume in doubt gives way to another place: if the node has it, it must be deleted there,
   // and until then nothing may be made of that name there.
   struct Superseded {
     std::string node;

@@ -14,7 +14,7 @@ namespace {
 absl::Status Format(pool::Pool& pool, const Volume& volume, const os::BlockDevice& device) {
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
-  // Held open over all steps, for what the kernel remembers of it meanwhile.
+  // Held open over all steps, so that the kernel keeps its state of the device.
   ASSIGN_OR_RETURN(const os::UniqueFd open, os::OpenBlockDevice(device, O_RDONLY));
   RETURN_IF_ERROR(fs::RequireBlank(device));
   const std::string uuid = RandomUuid();
@@ -27,7 +27,7 @@ absl::Status Format(pool::Pool& pool, const Volume& volume, const os::BlockDevic
   return pool.FinishFormatting(volume.id);
 }
 
-// The bytes say that formatting was finished, so the record alone is old: a kill came just before
+// The bytes show that formatting was finished, so only the record is old: a kill came just before
 // it was written, or it was restored from a backup. What is there is kept.
 absl::StatusOr<FormattedDevice> BringRecordForward(pool::Pool& pool, const Volume& volume,
                                                    const os::BlockDevice& device,
@@ -59,7 +59,7 @@ absl::StatusOr<FormattedDevice> FormatFirst(pool::Pool& pool, const Volume& volu
 }
 
 // Whether the bytes are those of a finished filesystem rather than of an interrupted mkfs, which
-// leaves its own traces alone.
+// does not touch its own traces.
 absl::StatusOr<bool> WasUsed(const Volume& volume, const os::BlockDevice& device) {
   ASSIGN_OR_RETURN(const fs::ProbeResult found, fs::Probe(device));
   if (found.content == fs::Content::kNothingRecognised) return false;

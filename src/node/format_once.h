@@ -6,9 +6,9 @@
 //                                   └────┘ killed: blank again, mkfs again; no data can exist,
 //                                          because the first mount comes after "formatted"
 //
-// A probe alone never leads to a mkfs: in state formatted, a missing or different filesystem is an
-// error, whatever the device looks like. Nor does a record alone, which may be older than the
-// bytes: a filesystem that was finished or mounted is kept, and the record brought up to date.
+// A probe by itself never leads to a mkfs: in state formatted, a missing or different filesystem is
+// an error, whatever the device looks like. Nor does a record by itself, which may be older than
+// the bytes: a filesystem that was finished or mounted is kept, and the record brought up to date.
 #pragma once
 
 #include "core/volume.h"
@@ -26,7 +26,7 @@ struct FormattedDevice {
 // filesystem. The caller holds the volume's lock. FAILED_PRECONDITION when the device holds
 // anything that is not the recorded filesystem (for a volume never formatted: anything at all,
 // unless the pool noted with the bytes that it is the volume's own); its bytes are left as they
-// are. INTERNAL when mkfs failed or the device cannot be read; a repetition carries on.
+// are. INTERNAL when mkfs failed or the device cannot be read; a repetition continues.
 [[nodiscard]] absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool,
                                                               const Volume& volume,
                                                               const os::BlockDevice& device);

@@ -42,7 +42,7 @@ absl::StatusOr<DeviceOwner> OwnerOf(const DeviceOwners& devices, const MountEntr
   return devices.OwnerOf(node);
 }
 
-// `handle` is what is open at the path: no program can put another path under the name meanwhile.
+// `handle` is what is open at the path: no program can put another path under the name in between.
 absl::StatusOr<Layer> LayerBehind(const DeviceOwners& devices, const os::UniqueFd& handle,
                                   const std::string& path) {
   Layer layer;

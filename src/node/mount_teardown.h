@@ -32,12 +32,12 @@ struct Teardown {
 // Unmounts every mount stacked at `target` that shows the volume. True when nothing is mounted
 // there afterwards; false when the mount there is another volume's, which stays: this one is not
 // there. FAILED_PRECONDITION when a mount is busy, when the volume's own is covered by another's,
-// or when something that is not a volume is mounted there: it is left alone.
+// or when something that is not a volume is mounted there: that is left untouched.
 [[nodiscard]] absl::StatusOr<bool> UnmountVolume(const os::TargetPath& target,
                                                  const Teardown& teardown);
 
-// The same for a staged volume, whose last mount goes: if its filesystem is frozen, by a killed
-// growth or by what ran in a pod, it is thawed first, since that is impossible afterwards.
+// The same for a staged volume, whose last mount is removed: if its filesystem is frozen, by a
+// killed growth or by what ran in a pod, it is thawed first, since that is impossible afterwards.
 // FAILED_PRECONDITION, with nothing changed, while the volume is mounted elsewhere too.
 [[nodiscard]] absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target,
                                                  const Teardown& teardown);

@@ -30,7 +30,7 @@ bool Shows(const MountEntry& entry, const BlockDevice& device, AccessType access
                                            : entry.device == device.number;
 }
 
-// The same from stat(2) alone, which does not cost more with every mount of the host. False also
+// The same only from stat(2), whose cost does not grow with the host's mounts. False also
 // when in doubt.
 bool IsShownBy(const os::UniqueFd& handle, const std::string& path, const BlockDevice& device,
                AccessType access_type) {
@@ -74,7 +74,7 @@ std::vector<std::string> OtherTargets(const state::StageRecord& record, const Mo
   return others;
 }
 
-// Each publication holds the others to its own mode: one that wants to be alone stays alone.
+// Each publication holds the others to its own mode: an exclusive one stays exclusive.
 absl::Status RequireRoomForAnother(const state::StageRecord& record, AccessMode wanted,
                                    const std::vector<std::string>& others) {
   for (const std::string& other : others) {

@@ -38,10 +38,10 @@ class Publisher final {
   //   ABORTED              another call is at work at the target
   [[nodiscard]] absl::Status Publish(const PublishRequest& request) const;
 
-  // Works from what the kernel shows alone. Removes the target. OK for what was never published,
+  // Works only from what the kernel shows. Removes the target. OK for what was never published,
   // and, with nothing done, where another volume is: this one is not published there, and the CO
   // has nothing to wait for. FAILED_PRECONDITION where something that is not a volume is mounted,
-  // which is left alone, or the mount is busy; ABORTED as above.
+  // which is left untouched, or the mount is busy; ABORTED as above.
   [[nodiscard]] absl::Status Unpublish(const std::string& volume_id,
                                        const std::string& target_path) const;
 

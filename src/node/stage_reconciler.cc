@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<Leftover>> StageReconciler::Find(pool::Pool* pool) co
 }
 
 // What is left over of a volume that has a stage record or a device. Nothing when it is wanted; an
-// error when that is unknown, so that it has to be left alone.
+// error when that is unknown: the stage must then be left untouched.
 absl::StatusOr<std::optional<LeftoverKind>> StageReconciler::Classify(
     const std::string& volume_id, const MountTable& mounts) const {
   ASSIGN_OR_RETURN(const state::StageState state, state_.stages.StateOf(volume_id));

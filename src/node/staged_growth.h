@@ -31,7 +31,7 @@ namespace holdfast::node {
                                       const state::StageStore& stages, state::StageRecord& record);
 
 // Thaws the filesystem on `device` if the record says that the driver froze it. Through a mount
-// that is seen to show the device, wherever it is: what the record calls the staging path may be
+// that shows the device, wherever it is: what the record calls the staging path may be
 // another filesystem's by now. FAILED_PRECONDITION if no mount shows it.
 [[nodiscard]] absl::Status EndOwnFreeze(const os::BlockDevice& device,
                                         const state::StageStore& stages,

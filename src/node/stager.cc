@@ -161,7 +161,7 @@ absl::Status StageVolume(const pool::Pools& pools, pool::Pool& pool, const state
   return written;
 }
 
-// Whether the volume is known to be staged at another path than this: then nothing of it is to be
+// Whether the volume is known to be staged at another path: then nothing of it may be
 // undone here.
 bool IsElsewhere(const os::DeviceOwners& devices, const absl::StatusOr<state::StageRecord>& record,
                  const std::string& uuid, const std::string& path,
@@ -238,7 +238,7 @@ absl::Status Stager::Unstage(const std::string& volume_id, const std::string& st
   RETURN_IF_ERROR(located.status());
   const absl::Status detached = located->pool->UnmapDevice(located->id);
   if (absl::IsUnavailable(detached)) {
-    // The record stays with which the reconciler ends it, once what carries the pool answers.
+    // The record stays: with it the reconciler ends the stage once the pool's storage answers.
     LogWarning("unstage of volume {}: {}", volume_id, MessageOf(detached));
     return absl::OkStatus();
   }

@@ -30,8 +30,8 @@ class Stager final {
   [[nodiscard]] absl::Status Stage(const std::string& volume_id, const std::string& staging_path,
                                    const VolumeUse& use, const Secrets& secrets = {}) const;
 
-  // Works from what the kernel shows alone; OK for what was never staged, or only half, and for a
-  // path at which another volume is staged, or not this one (nothing is done then).
+  // Works only from what the kernel shows; OK for a volume that was never staged, or only half, and
+  // for a path at which another volume is staged, or not this one (nothing is done then).
   // FAILED_PRECONDITION, with nothing changed, while the volume is published or otherwise mounted,
   // or where something that is not a volume is mounted; ABORTED as above.
   [[nodiscard]] absl::Status Unstage(const std::string& volume_id,

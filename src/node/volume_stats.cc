@@ -25,7 +25,7 @@ struct Answer {
   std::optional<os::FilesystemSpace> space{};
 };
 
-// By the mount alone, whose filesystem answers nothing.
+// From the mount entry: the filesystem itself does not answer.
 absl::StatusOr<bool> IsMountOf(const os::UniqueFd& handle, const os::BlockDevice& device) {
   ASSIGN_OR_RETURN(const int id, os::MountIdOf(handle.get()));
   ASSIGN_OR_RETURN(const os::MountTable mounts, os::MountTable::Read());
@@ -70,7 +70,7 @@ absl::StatusOr<Answer> AskAt(const os::BlockDevice& device, AccessType access_ty
 }
 
 // Of a filesystem that answers. Only ext still does so when it was shut down; mountinfo, which
-// costs more with every mount of the host, is read for it alone, and understood only if it may be
+// costs more with every mount of the host, is read for that only, and parsed only if it may be
 // wrong.
 absl::StatusOr<std::string> FindProblem(const os::BlockDevice& device, const Volume& volume,
                                         bool read_only) {

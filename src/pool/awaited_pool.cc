@@ -44,7 +44,7 @@ struct AwaitedPool::Keeper {
   std::optional<absl::Status> first_open ABSL_GUARDED_BY(mutex);  // how it went with opening
   absl::Status problem ABSL_GUARDED_BY(mutex);                    // of the last attempt
   bool asked ABSL_GUARDED_BY(mutex) = false;                      // CheckReady wants an answer
-  bool overdue ABSL_GUARDED_BY(mutex) = false;  // and one call has waited for it in vain
+  bool overdue ABSL_GUARDED_BY(mutex) = false;  // and one call has given up waiting for it
   std::uint64_t answers ABSL_GUARDED_BY(mutex) = 0;
   absl::Status ready ABSL_GUARDED_BY(mutex);  // the last answer
 };

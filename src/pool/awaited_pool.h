@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool whose storage may not be there yet: its disk is not mounted, is another one, is read-only,
-// fails, or does not answer at all. The process serves its other pools meanwhile.
+// fails, or does not answer at all. The process serves its other pools in the meantime.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@
 namespace holdfast::pool {
 
 // Tries to open the pool on a thread of its own, again and again until it succeeds; from then on
-// every call goes to that pool. Until then calls are UNAVAILABLE with the reason, but UnmapDevice,
-// which needs no pool, so that pods can go. Thread-safe.
+// every call goes to that pool. Until then calls are UNAVAILABLE with the reason, except
+// UnmapDevice, which needs no pool, so that pods can go. Thread-safe.
 class AwaitedPool final : public Pool {
  public:
   struct Source {
-    // Opens the pool. `first` is true for the first attempt alone, which may make a new pool. May
+    // Opens the pool. `first` is true only for the first attempt, which may make a new pool. May
     // take any time. Its state outlives the attempt even if that never ends.
     std::function<absl::StatusOr<std::unique_ptr<Pool>>(bool first)> open;
     std::function<absl::Status(const VolumeId&)> detach;  // while the pool is not open

@@ -47,7 +47,7 @@ struct PoolUsage {
 //   NOT_FOUND            the pool owns no such volume (calls that take a VolumeId)
 //   FAILED_PRECONDITION  the pool is not the one it should be (disk not mounted, wrong disk)
 //   INTERNAL             a system call failed, or a record is damaged; nothing was guessed
-//   UNAVAILABLE          what carries the pool is not there or does not answer; a repetition finds
+//   UNAVAILABLE          the pool's storage is not there or does not answer; a repetition finds
 //                        out what was done
 //   ABORTED              another process changes the volume (the same pools)
 class Pool {
@@ -71,7 +71,7 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<std::vector<Leftover>> FindLeftovers() = 0;
 
   // Ends what is half done of the volume, forwards or backwards; false if nothing is. What cannot
-  // be proved to be the pool's own and unwanted is left alone: the error says what and why.
+  // be proved to be the pool's own and unwanted is left untouched: the error says what and why.
   [[nodiscard]] virtual absl::StatusOr<bool> Repair(const VolumeId& id) = 0;
 
   // This pool, accessed with the credentials in `secrets`; this pool itself if it needs none. Valid
@@ -87,7 +87,7 @@ class Pool {
 
   // Makes the volume, or returns the one of that name. ALREADY_EXISTS: one with other properties;
   // RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be. UNAVAILABLE: failed
-  // and could not be undone yet; a repetition carries on.
+  // and could not be undone yet; a repetition continues.
   [[nodiscard]] virtual absl::StatusOr<Volume> Create(const VolumeSpec& spec) = 0;
 
   // Removes the volume and its bytes. OK if there is none. FAILED_PRECONDITION, with the volume
@@ -108,7 +108,7 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                                     Bytes limit) = 0;
 
-  // What could still be created. Cheap: from memory and one question to what carries the pool.
+  // What could still be created. Cheap: from memory and one question to the pool's storage.
   [[nodiscard]] virtual absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) = 0;
   [[nodiscard]] virtual absl::StatusOr<PoolUsage> GetUsage() = 0;
 

@@ -19,7 +19,7 @@
 
 namespace holdfast::pool {
 
-// A question that is about one pool alone may hang with it: its caller waits for that pool. What
+// A question about only one pool may hang with it: its caller waits for that pool. What
 // asks several pools (a list, metrics, the link, the reconciler) asks through this, so that one
 // that hangs is a problem of that pool only. Thread-safe.
 class Questions final {
@@ -30,7 +30,7 @@ class Questions final {
   // What `ask` returns for the pool: a Status or StatusOr. It runs on a thread of its own, so it
   // has no call's deadline, and it may go on after this has returned: it owns what it uses besides
   // the pool. UNAVAILABLE when it has not answered within `patience`, and from then on at once,
-  // until it has: so there are never more threads than callers who came in that time.
+  // until it has: so there are never more threads than callers in that time.
   template <typename Ask>
   [[nodiscard]] auto Put(Pool& pool, Ask ask, Clock::duration patience = kPatience) const
       -> std::invoke_result_t<Ask, Pool&> {

@@ -100,11 +100,11 @@ class VolumeBackend : public VolumeBytes {
   // Makes durable what an earlier process may have left unsynced.
   [[nodiscard]] virtual absl::Status Sync(const VolumeRecord& record) = 0;
 
-  // FAILED_PRECONDITION unless this node alone may change the bytes now.
+  // FAILED_PRECONDITION unless only this node may change the bytes now.
   [[nodiscard]] virtual absl::Status RequireHeldHere(const VolumeRecord& record) = 0;
 
   // Makes every byte zero again. There may be no device afterwards. Where several nodes reach the
-  // bytes: FAILED_PRECONDITION if they were marked meanwhile, and Mark of the record's filesystem
+  // bytes: FAILED_PRECONDITION if they have been marked since, and Mark of the record's filesystem
   // fails from now on, because the node that was formatting them may only be cut off.
   [[nodiscard]] virtual absl::Status Zero(const VolumeRecord& record) = 0;
 

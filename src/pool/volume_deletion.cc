@@ -2,7 +2,7 @@
 // Deletion: refuse while in use, tombstone, unmap, discard the bytes, remove the record, free.
 //
 // A kill after the tombstone leaves a volume that no call sees any more; a repeated DeleteVolume, a
-// CreateVolume of the same name and Repair all carry on from wherever it stopped.
+// CreateVolume of the same name and Repair all continue where it stopped.
 //
 // In a pool that several processes serve, nothing is removed without a tombstone: only then is it
 // certain that no other process still makes the volume, and, as the name of bytes is never used

@@ -12,7 +12,7 @@ namespace holdfast::pool {
 // OK if the volume's bytes may be removed because its record is `allocating` or `deleting`, without
 // a call that asks for it now: bytes of an unfinished creation were never used, and bytes marked
 // with another filesystem than the tombstone names belong to a later volume of the same name.
-// FAILED_PRECONDITION says so, and what to do. OK for records in other states, of which nothing is
+// FAILED_PRECONDITION says so, and what to do. OK for records in other states, where nothing is
 // removed.
 [[nodiscard]] absl::Status RequireUnwanted(VolumeBytes& bytes, const VolumeRecord& record);
 

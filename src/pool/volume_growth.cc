@@ -2,7 +2,7 @@
 // Growth: reserve the increment, record the target, extend the bytes, record the new capacity.
 //
 // A kill in between leaves a record with grow_to_bytes: the next Grow, Map or Repair extends the
-// bytes the rest of the way, or, if the room has gone meanwhile, takes the growth back. Both are
+// bytes the rest of the way, or, if the room is gone by then, takes the growth back. Both are
 // safe because no device shows the new bytes before the record does. A record that was restored
 // from a backup may speak of a growth that was over long ago, so bytes that were used are never
 // cut off.

@@ -20,7 +20,7 @@ namespace holdfast::rbd {
 [[nodiscard]] absl::StatusOr<std::string> ReadCephKey(const std::string& path,
                                                       std::string_view user);
 
-// The key of the user by whom the cluster is reached, from wherever it is kept. Errors as
+// The key of the user that reaches the cluster, from the access itself or its keyring. Errors as
 // ReadCephKey.
 [[nodiscard]] absl::StatusOr<std::string> KeyOf(const CephAccess& access);
 

@@ -127,7 +127,7 @@ absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
   ImageFacts facts;
   const CallResult read =
       open.opened().status.ok() ? ReadFacts(pool, open.image(), facts) : open.opened();
-  if (read.error == ENOENT) return std::optional<ImageFacts>();  // or removed meanwhile
+  if (read.error == ENOENT) return std::optional<ImageFacts>();  // or removed since
   RETURN_IF_ERROR(read.status);
   return facts;
 }

@@ -35,7 +35,7 @@ struct ImageFacts {
 [[nodiscard]] absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
                                                                      const std::string& name);
 
-// Its id alone, which is found without opening the image. Nothing if there is no such image.
+// Only its id, which is found without opening the image. Nothing if there is no such image.
 [[nodiscard]] absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
                                                                      const std::string& name);
 
@@ -45,7 +45,7 @@ struct ImageFacts {
 
 // Whether anything was ever written to it from byte `begin` on, and not discarded since: whether it
 // has data objects there. False if there is no such image, or none that can be opened. Reads its
-// object map alone if it has a good one; else it takes as long as the image has objects.
+// object map only, if it has a good one; else it takes as long as the image has objects.
 [[nodiscard]] absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name,
                                              Bytes begin);
 

@@ -41,7 +41,7 @@ absl::StatusOr<Pairs> Operate(const CephPool& pool, const std::string& object,
   const CallResult read = pool.Try(fmt::format("read '{}'", object), [&] {
     return library.rados_read_op_operate(operation.get(), pool.io(), object.c_str(), 0);
   });
-  // The iterator is there as soon as the operation is built, and is to be ended; but it points
+  // The iterator exists as soon as the operation is built, and must be ended; but it points
   // nowhere unless the operation was answered.
   Pairs pairs;
   if (read.status.ok()) pairs = Take(library, iterator);

@@ -46,7 +46,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
-  // Examines this process alone: a restart does not help against an unreachable cluster.
+  // Examines only this process: a restart does not help against an unreachable cluster.
   [[nodiscard]] absl::Status CheckReady() override;
   // Asks the cluster once: an id says which Ceph pool it is of. While that cannot be reached it is
   // one that no volume has.
@@ -74,7 +74,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<std::optional<os::BlockDevice>> FindDevice(
       const VolumeId& id) override;
   [[nodiscard]] absl::Status UnmapDevice(const VolumeId& id) override;
-  // From the kernel alone, so one that another program mapped is named too; UnmapOwnDevice asks
+  // Only from the kernel, so one that another program mapped is named too; UnmapOwnDevice asks
   // the cluster whose it is.
   [[nodiscard]] absl::StatusOr<std::vector<VolumeId>> ListOwnDevices() override;
   [[nodiscard]] absl::Status UnmapOwnDevice(const VolumeId& id) override;
@@ -196,7 +196,7 @@ class RbdPool final : public pool::Pool {
   absl::Status Unmap(const os::RbdDevice& device);
 
   const pool::PoolInfo info_;
-  const CephAccess access_;  // without a user: of those who reach the pool by WithCredentials
+  const CephAccess access_;  // without a user: those of WithCredentials have it
   const std::shared_ptr<Common> common_;
 
   mutable Mutex mutex_;

@@ -70,8 +70,8 @@ absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEnt
     }
   }
   // Held in another way; or left from before another node took the volume over, which has fenced
-  // its client; or mapped by hand. It must not be taken for one that nobody else can have been
-  // writing to.
+  // its client; or mapped by hand. It must not be mistaken for one that no other client can have
+  // been writing to.
   RETURN_IF_ERROR(Unmap(*present));
   return Map(ceph, entry, id, wanted);
 }
@@ -80,7 +80,7 @@ absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, RecordEntry& en
                                            const VolumeId& id, const DeviceClaim& wanted) {
   RETURN_IF_ERROR(Announce(ceph, entry, id, wanted));
   auto device = MapAndClaim(ceph, entry, id, wanted);
-  // While the kernel may still make a device, it is to be known for this node's.
+  // While the kernel may still make a device, the record must name this node.
   const bool is_open = common_->device_calls.IsUnderWay(id.uuid);
   if (!device.ok() && !is_open) LogReleaseFailure(id, Release(id));
   return device;

@@ -4,7 +4,7 @@
 //
 // Another process that is at work on a volume makes it look wrong for a moment: it has the image
 // open to grow it, or has unmapped it and not recorded that yet. So whatever is found is looked at
-// again, and reported only if it is still there and the record has not changed meanwhile.
+// again, and reported only if it is still there and the record is unchanged.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr char kNotAsked[] = "not looked at: the Ceph cluster did not answer in 
 
 // Does the work on each of 0 to count - 1, with helpers as long as there are places: most of it is
 // waiting. Whoever works has a permit, and gives it back after each piece: calls take turns. The
-// work is told if it got none in time.
+// work hears if it got none in time.
 void ParallelFor(Semaphore& permits, std::size_t count,
                  const std::function<void(std::size_t, bool has_permit)>& work) {
   std::atomic<std::size_t> next{0};
@@ -96,7 +96,7 @@ struct RbdPool::Look {
   [[nodiscard]] bool IsToBeRepeated() const {
     return !problem.ok() && !absl::IsUnavailable(problem);
   }
-  // Whether what this one found was there before, too, with nobody at work in between.
+  // Whether what this one found was there before, too, with no change in between.
   [[nodiscard]] bool Confirms(const Look& earlier) const {
     return record_text == earlier.record_text && nodes_text == earlier.nodes_text;
   }

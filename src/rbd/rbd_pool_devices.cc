@@ -12,7 +12,7 @@ absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindDevice(const VolumeI
   return device->block;
 }
 
-// From the kernel alone: teardown must not depend on the cluster.
+// Only from the kernel: teardown must not depend on the cluster.
 absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
   if (!common_->has_devices) return std::vector<os::RbdDevice>();
   ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, os::FindRbdDevices(NameOf(image_prefix)));
@@ -48,8 +48,8 @@ absl::StatusOr<std::vector<VolumeId>> RbdPool::ListOwnDevices() {
   return volumes;
 }
 
-// The journal tells our devices from others on the same image: it has the client's address, or the
-// announcement of a mapping that a kill cut short.
+// The record distinguishes our devices from others on the same image: it has the client's address,
+// or the announcement of a mapping that a kill cut short.
 absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(const auto device, FindDevice(id.uuid));
@@ -72,8 +72,8 @@ bool RbdPool::IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) 
 }
 
 // A writer of another boot may be another machine that was given this node's name, as a clone's or
-// a successor's: its watch tells whether it lives, as any other node's. Of a reader nothing would,
-// so after a reboot only its name tells whose it is.
+// a successor's: its watch shows whether it lives, as any other node's does. For a reader nothing
+// would, so after a reboot only its name shows whose it is.
 bool RbdPool::IsOwn(const DeviceClaim& holder) const {
   return common_->has_devices && holder.node == common_->node_id &&
          (holder.read_only || holder.boot_id == common_->boot_id);

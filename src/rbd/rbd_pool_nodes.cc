@@ -104,7 +104,7 @@ absl::StatusOr<bool> IsGone(Cluster& cluster, const DeviceClaim& holder) {
   return IsFenced(cluster, holder.client_address);
 }
 
-// For a volume that is to be deleted, which is not a tombstone yet.
+// For a volume about to be deleted, which is not a tombstone yet.
 absl::Status RbdPool::RequireUnusedAnywhere(const CephPool& ceph, const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
@@ -189,7 +189,7 @@ absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const V
 }
 
 // Adds the address of the mapped device's client to what was announced. ABORTED if another node has
-// removed that meanwhile.
+// removed that in between.
 absl::Status RbdPool::Claim(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                             const DeviceClaim& announced, const std::string& client_address) {
   DeviceClaim claim = announced;
@@ -218,7 +218,7 @@ absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
 }
 
 // Takes this node out of the journal. It stays there while something has to be taken back here
-// (ForgetUndo), because it shows whether another node had the volume meanwhile.
+// (ForgetUndo), because it shows whether another node had the volume in between.
 absl::Status RbdPool::Release(const VolumeId& id) {
   if (common_->undo_files.Has(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());

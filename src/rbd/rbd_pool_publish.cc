@@ -67,7 +67,7 @@ absl::Status RbdPool::UnpublishFrom(const VolumeId& id, const std::string& node)
   auto entry = Read(*ceph, id);
   if (absl::IsNotFound(entry.status())) return absl::OkStatus();
   RETURN_IF_ERROR(entry.status());
-  // First the permission, so that the node cannot come back meanwhile; then what it has.
+  // First the permission, so that the node cannot come back in between; then what it has.
   absl::Status withdrawn = UpdateNodes(
       *ceph, id, *entry, [&](RecordEntry& stored) { return WithoutPublished(stored.nodes, node); });
   if (withdrawn.ok()) {

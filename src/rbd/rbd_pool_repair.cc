@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   };
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   // Images first: each was recorded before it was made, so one without a record now is an orphan,
-  // or was deleted meanwhile.
+  // or has been deleted since.
   ASSIGN_OR_RETURN(const std::vector<std::string> images, ListImages(*ceph));
   ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, "", 0));
   const Call call(*this, *ceph);

@@ -20,7 +20,7 @@ namespace holdfast::rbd {
 struct RecordEntry {
   pool::VolumeRecord record;
   VolumeNodes nodes;
-  // As stored, to be compared with what is stored when it is to be changed.
+  // As stored, for the comparison when it is changed.
   std::string record_text;
   std::string nodes_text;  // empty: no nodes
 };

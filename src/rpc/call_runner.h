@@ -42,7 +42,7 @@ class CallRunner final {
     std::string_view method;
     std::string_view volume;           // volume id or name; may be empty
     LogLevel level = LogLevel::kInfo;  // of the line for a success; failures are warnings
-    // PoolKey of the pool that it waits for, if `volume` is no id that says so.
+    // PoolKey of the pool that it waits for, unless `volume` is an id, which names it.
     std::string pool = {};
   };
 

@@ -27,7 +27,7 @@ namespace holdfast::rpc {
 [[nodiscard]] absl::Status CheckMap(const google::protobuf::Map<std::string, std::string>& map,
                                     const char* field);
 
-// A call's secrets, to be passed on in memory alone.
+// A call's secrets, to be passed on only in memory.
 [[nodiscard]] Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map);
 
 // INVALID_ARGUMENT if it is missing, or longer than a node's id may be (256 bytes).

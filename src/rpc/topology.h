@@ -18,8 +18,8 @@ namespace holdfast::rpc {
                                                    const std::string& driver_name);
 
 // True if a node at `place` reaches what is reached from `reach`. A place may have segments
-// under keys of which `reach` says nothing: Kubernetes names all that a node has. One that has no
-// segment at all is any place.
+// under keys of which `reach` says nothing: Kubernetes names all that a node has. One without
+// segments is any place.
 [[nodiscard]] bool IsAccessibleFrom(const csi::v1::Topology& place, const csi::v1::Topology& reach);
 
 }  // namespace holdfast::rpc

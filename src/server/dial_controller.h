@@ -11,7 +11,7 @@
 
 namespace holdfast::server {
 
-// Dials until it is destroyed, and carries out what the controller commands. All three outlive it.
+// Dials until it is destroyed, and carries out the controller's commands. All three outlive it.
 [[nodiscard]] std::unique_ptr<link::NodeLink> DialController(const Config& config,
                                                              const ServerState& parts,
                                                              controller::Service& service);

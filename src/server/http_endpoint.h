@@ -17,7 +17,8 @@ struct HttpAnswer {
 };
 
 // GET handlers by path. Each is called by one thread at a time, which lives no longer, and may take
-// its time: the others are not kept waiting. One call answers all who asked before it began.
+// its time: the others are not kept waiting. One call answers all requests that came before it
+// began.
 using HttpRoutes = std::map<std::string, std::function<HttpAnswer()>>;
 
 // Serves until it is destroyed; then waits for running handlers.

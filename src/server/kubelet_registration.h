@@ -15,8 +15,8 @@
 namespace holdfast::server {
 
 // The socket `<directory>/<driver>-reg.sock`, which kubelet watches for (plugin registration v1).
-// While it is there kubelet has the driver in its node's list; with this object it goes. Kubelet's
-// answer is logged: without it no pod with a volume starts on the node.
+// While the socket exists, the kubelet lists the driver on its node; this object removes it.
+// Kubelet's answer is logged: without it no pod with a volume starts on the node.
 class KubeletRegistration final {
  public:
   // `csi_socket` must have the same path for kubelet as for us. FAILED_PRECONDITION when the

@@ -34,7 +34,7 @@ constexpr std::size_t kMostUnproved = 1024;
 // So that no read finds much more than a connection may send before it is looked at.
 constexpr int kReceiveBuffer = 64 << 10;
 
-// A quarter of the memory is for those who are not proved; and each holds two descriptors.
+// A quarter of the memory is for peers that are not proved; each holds two descriptors.
 LinkConnections::Bounds BoundsOf(int file_limit) {
   const std::uint64_t memory = os::MemoryLimit();
   const auto unproved =

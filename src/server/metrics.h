@@ -20,7 +20,7 @@ namespace holdfast::server {
 // Thread-safe. Names and meanings are listed in docs/operations.md.
 class Metrics final {
  public:
-  // All outlive it. No hub: there is no controller's end of a link in this process.
+  // All outlive it. A null hub: this process has no controller's end of a link.
   Metrics(const pool::Pools& pools, const Reconciler& reconciler, const link::Hub* hub);
 
   void CountCall(std::string_view method, absl::StatusCode code,

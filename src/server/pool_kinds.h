@@ -26,7 +26,7 @@ namespace holdfast::server {
 // Gives back what ended volumes of any kind have left in the kernel.
 void RetireIdleDevices();
 
-// How each kind proves that a device is one of its volumes'. Kinds of which no pool is configured
+// How each kind proves that a device is one of its volumes'. Kinds without a configured pool
 // are included: a volume of such a pool may still be mounted.
 [[nodiscard]] os::DeviceOwners DeviceOwnersOfAllKinds();
 

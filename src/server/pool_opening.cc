@@ -11,7 +11,7 @@ namespace holdfast::server {
 namespace {
 
 // A pool that is not there does not keep the others from their pods. Only where no pool can be
-// served, and none ever was, there is nothing to wait for: a new pool is made by a start alone.
+// served, and none ever was, there is nothing to wait for: only a start makes a new pool.
 absl::Status WaitForPools(const pool::Pools& pools) {
   absl::Status missing;
   std::size_t never_seen = 0;

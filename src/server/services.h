@@ -43,7 +43,7 @@ struct CallServer {
 };
 
 // Builds a server with the services that the role has; it gets its connections from
-// CallServer::connections alone. A null server if gRPC cannot start one.
+// CallServer::connections only. A null server if gRPC cannot start one.
 [[nodiscard]] CallServer StartServer(const Config& config, Services& services,
                                      LinkedController& linked);
 

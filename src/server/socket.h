@@ -15,7 +15,7 @@ namespace holdfast::server {
 [[nodiscard]] absl::Status PrepareSocket(const std::string& path);
 
 // Listens at `path`, which PrepareSocket has found free, in the place of a stale socket. For its
-// owner alone if the umask says so.
+// owner only, if the umask says so.
 [[nodiscard]] absl::StatusOr<os::UniqueFd> ListenOnSocket(const std::string& path);
 
 // Removes the socket at `path` unless a server listens there; anything else stays.

@@ -55,7 +55,7 @@ class StageStore final {
   // file is damaged: the mount table then has to do.
   [[nodiscard]] absl::StatusOr<StageRecord> Find(const std::string& volume_id) const;
 
-  // What Find makes of it, for those who must not take a damaged or unreadable file for none.
+  // What Find returns, for callers that must not treat a damaged or unreadable file as missing.
   // INTERNAL if it cannot be read.
   [[nodiscard]] absl::StatusOr<StageState> StateOf(const std::string& volume_id) const;
 
