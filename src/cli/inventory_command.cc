@@ -33,7 +33,7 @@ constexpr char kPoolsFooter[] = R"(Examples:
   holdfast pools --output json       every field, sizes in bytes, for scripts
 
 FREE is what the storage has left; THICK and THIN are the largest volumes of each kind that could be
-made now, after what is promised already and the reserve. A pool with a problem is red.)";
+made now, after what is provisioned already and the reserve. A pool with a problem is red.)";
 
 struct Flags {
   std::string endpoint = Config().endpoint;
@@ -106,7 +106,7 @@ Table PoolTable(const admin::v1::ListPoolsResponse& response) {
                {"FILESYSTEM"},
                {"SIZE", true},
                {"FREE", true},
-               {"PROMISED", true},
+               {"PROVISIONED", true},
                {"THICK", true},
                {"THIN", true},
                {"VOLUMES", true},

@@ -101,7 +101,7 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
 
 absl::Status VolumeCreation::LeaveNodes(const std::string& name) {
   for (const KnownPlace& place : hub_.names().Find(name)) {
-    if (place.promised) {
+    if (place.returned) {
       return IsElsewhere(name, place.node, !hub_.Nodes({place.node}).empty());
     }
     GiveUp(name, place.node, place.pool);
@@ -118,7 +118,7 @@ bool VolumeCreation::AskKnown(const Task& task, const std::vector<KnownPlace>& k
     const Attempt attempt = CreateOn(place.node, task);
     made = attempt.status;
     if (!MayLeave(task, place, attempt)) return false;
-    if (!place.promised && attempt.outcome != Outcome::kRefused) {
+    if (!place.returned && attempt.outcome != Outcome::kRefused) {
       GiveUp(task.wanted.name, place.node, place.pool);
     }
   }
@@ -135,13 +135,13 @@ bool VolumeCreation::MayLeave(const Task& task, const KnownPlace& place, const A
     case Outcome::kRefused:
       // One that has the volume and does not give it out must not get a second one elsewhere.
       if (absl::IsAlreadyExists(attempt.status)) return false;
-      return !place.promised || absl::IsResourceExhausted(attempt.status);
+      return !place.returned || absl::IsResourceExhausted(attempt.status);
     case Outcome::kUnsent:
-      return !place.promised;
+      return !place.returned;
     case Outcome::kUncertain:
       break;
   }
-  if (place.promised || absl::IsAborted(attempt.status)) return false;
+  if (place.returned || absl::IsAborted(attempt.status)) return false;
   if (hub_.names().CountUnanswered(task.wanted.name, place.node) < kPatientCalls) return false;
   const auto& requirement = task.request.accessibility_requirements();
   const Candidates others =
@@ -155,7 +155,7 @@ bool VolumeCreation::MayLeave(const Task& task, const KnownPlace& place, const A
 absl::Status VolumeCreation::LeaveForeign(const Task& task, const std::vector<KnownPlace>& known) {
   for (const KnownPlace& place : known) {
     if (Allows(task.request.accessibility_requirements(), place.node)) continue;
-    if (place.promised) {
+    if (place.returned) {
       return IsElsewhere(task.wanted.name, place.node, !hub_.Nodes({place.node}).empty());
     }
     GiveUp(task.wanted.name, place.node, place.pool);

@@ -26,8 +26,8 @@ absl::Status Check(const std::string& location, const PoolKeys& keys) {
 constexpr PoolSyntax kSyntax{.kind = "file",
                              .location = "DIRECTORY",
                              .help = R"(Image files: --pool=NAME=file:DIRECTORY, with the keys
-reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes promised
-per byte of room; 1), watermark=90% (no thin promises above this use; 90%).)",
+reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes provisioned
+per byte of room; 1), watermark=90% (no more thin space above this use; 90%).)",
                              .keys = pool::kSpaceKeys,
                              .is_shared = false,
                              .check = Check};

@@ -28,31 +28,32 @@ pool::Room RoomOf(const os::FilesystemSpace& space) {
   return {.total = space.total, .available = std::max<Bytes>(0, space.available - slack)};
 }
 
-// A filesystem that is full shows some blocks as available and does not give them; promises leave
-// more than this (RoomOf).
+// A filesystem that is full shows some blocks as available and does not give them; reservations
+// leave more than this (RoomOf).
 constexpr Bytes kNoRoom = kMiB;
 
-// For the questions, which are answered with 0 where a promise is refused.
-pool::Room PromisableRoom(const os::FilesystemSpace& space) {
+// For the questions, which are answered with 0 where a reservation is refused.
+pool::Room ReservableRoom(const os::FilesystemSpace& space) {
   return LacksInodes(space) ? pool::Room{.total = space.total, .available = 0} : RoomOf(space);
 }
 
 class LedgerReservation final : public pool::Reservation {
  public:
-  explicit LedgerReservation(pool::Ledger::Grant grant) : grant_(std::move(grant)) {}
-  void Commit() override { grant_.Keep(); }
+  explicit LedgerReservation(pool::Ledger::Reservation reservation)
+      : reservation_(std::move(reservation)) {}
+  void Commit() override { reservation_.Commit(); }
 
  private:
-  pool::Ledger::Grant grant_;
+  pool::Ledger::Reservation reservation_;
 };
 
 }  // namespace
 
 // Room that a thin volume has given back (trimmed) is owed to it again, so fresh room is compared
-// only with fresh debts; with older ones, only as much room counts as there was then.
+// only with fresh sums; with older ones, only as much room counts as there was then.
 absl::StatusOr<pool::Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
-  pool::Room room = PromisableRoom(space);
+  pool::Room room = ReservableRoom(space);
   const auto start = std::chrono::steady_clock::now();
   {
     const MutexLock lock(mutex_);
@@ -64,7 +65,7 @@ absl::StatusOr<pool::Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
   }
   ledger_.Recount(AllocationMeter(pool));
   ASSIGN_OR_RETURN(const os::FilesystemSpace after, os::MeasureFilesystem(pool.root));
-  room.available = std::min(room.available, PromisableRoom(after).available);
+  room.available = std::min(room.available, ReservableRoom(after).available);
   const MutexLock lock(mutex_);
   counted_at_ = std::chrono::steady_clock::now();
   count_took_ = counted_at_ - start;
@@ -80,7 +81,7 @@ bool FileSpace::IsFull(const VerifiedPool& pool) {
 absl::StatusOr<PoolCapacity> FileSpace::Capacity(const VerifiedPool& pool,
                                                  Provisioning provisioning) {
   ASSIGN_OR_RETURN(const pool::Room room, CountedRoom(pool));
-  const Bytes largest = ledger_.LargestPromise(provisioning, room);
+  const Bytes largest = ledger_.LargestReservation(provisioning, room);
   return PoolCapacity{.available_bytes = largest,
                       .maximum_volume_bytes = largest,
                       .minimum_volume_bytes = kVolumeGranularity};
@@ -89,16 +90,16 @@ absl::StatusOr<PoolCapacity> FileSpace::Capacity(const VerifiedPool& pool,
 absl::StatusOr<pool::PoolUsage> FileSpace::Usage(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   const pool::Room room = RoomOf(space);
-  const pool::Room promisable = PromisableRoom(space);
+  const pool::Room reservable = ReservableRoom(space);
   ledger_.Recount(AllocationMeter(pool));
   return pool::PoolUsage{
       .total = room.total,
       .free = room.available,
       .reserve = ledger_.ReserveOf(room),
-      .thick_provisioned = ledger_.Promised(Provisioning::kThick),
-      .thin_provisioned = ledger_.Promised(Provisioning::kThin),
-      .thick_available = ledger_.LargestPromise(Provisioning::kThick, promisable),
-      .thin_available = ledger_.LargestPromise(Provisioning::kThin, promisable)};
+      .thick_provisioned = ledger_.Provisioned(Provisioning::kThick),
+      .thin_provisioned = ledger_.Provisioned(Provisioning::kThin),
+      .thick_available = ledger_.LargestReservation(Provisioning::kThick, reservable),
+      .thin_available = ledger_.LargestReservation(Provisioning::kThin, reservable)};
 }
 
 absl::StatusOr<std::unique_ptr<pool::Reservation>> FileSpace::Reserve(const VerifiedPool& pool,
@@ -106,9 +107,9 @@ absl::StatusOr<std::unique_ptr<pool::Reservation>> FileSpace::Reserve(const Veri
                                                                       Provisioning provisioning,
                                                                       Bytes increment) {
   ASSIGN_OR_RETURN(
-      pool::Ledger::Grant grant,
+      pool::Ledger::Reservation reservation,
       ledger_.Reserve(uuid, provisioning, increment, RoomMeter(pool), AllocationMeter(pool)));
-  return std::make_unique<LedgerReservation>(std::move(grant));
+  return std::make_unique<LedgerReservation>(std::move(reservation));
 }
 
 absl::StatusOr<pool::Room> FileSpace::MeasureRoom(const VerifiedPool& pool) {

@@ -69,7 +69,7 @@ class FileSpaceOfCall final : public pool::VolumeSpace {
   }
   void Release(const std::string& uuid) override { space_.ledger().Remove(uuid); }
   bool Has(const std::string& uuid, Provisioning provisioning, Bytes provisioned) override {
-    return space_.ledger().PromisedTo(uuid, provisioning) == provisioned;
+    return space_.ledger().ProvisionedTo(uuid, provisioning) == provisioned;
   }
 
  private:

@@ -89,7 +89,7 @@ std::vector<VolumeNames::Place> VolumeNames::Find(const std::string& name) const
   std::vector<Place> places;
   const auto doubt = doubts_.find(name);
   if (doubt != doubts_.end()) {
-    places.push_back({doubt->second.node, /*promised=*/false, doubt->second.pool});
+    places.push_back({doubt->second.node, /*returned=*/false, doubt->second.pool});
   }
   const std::uint64_t hash = HashOf(name);
   for (auto entry = index_.lower_bound({hash, 0}); entry != index_.end() && entry->first == hash;
@@ -97,7 +97,7 @@ std::vector<VolumeNames::Place> VolumeNames::Find(const std::string& name) const
     const std::string& node = node_of_number_.at(entry->second);
     const bool doubted = doubt != doubts_.end() && doubt->second.node == node;
     if (!doubted && !IsSupersededAt(name, node)) {
-      places.push_back({node, /*promised=*/true, ""});
+      places.push_back({node, /*returned=*/true, ""});
     }
   }
   return places;
@@ -175,7 +175,7 @@ void VolumeNames::CreationStarts(const std::string& name, const std::string& nod
   const auto known = nodes_.find(node);
   const bool has_it = known != nodes_.end() && Has(HashOf(name), known->second.number);
   const auto doubt = doubts_.find(name);
-  // What the node has may have been promised: a question that is not answered changes nothing.
+  // What the node has may have been returned: a question that is not answered changes nothing.
   if (has_it && (doubt == doubts_.end() || doubt->second.node != node)) return;
   if (doubt == doubts_.end() || doubt->second.node != node) {
     doubts_[name] = Doubt{.node = node, .pool = pool, .unanswered = 0};

@@ -67,8 +67,8 @@ class VolumeNames final {
   using Time = std::chrono::steady_clock::time_point;
   struct Place {
     std::string node;
-    // False: the volume is only in doubt, and no caller ever got it as an answer.
-    bool promised = false;
+    // False: the volume is only in doubt, and CreateVolume never returned it.
+    bool returned = false;
     std::string pool;  // of one in doubt, as its class says; empty: the node's default
   };
   // Where the name is: first a creation in doubt, then the nodes that have such a volume. Without

@@ -9,7 +9,9 @@
 namespace holdfast::pool {
 namespace {
 
-Bytes DebtOf(Bytes promised, Bytes allocated) { return std::max<Bytes>(0, promised - allocated); }
+Bytes UnallocatedOf(Bytes provisioned, Bytes allocated) {
+  return std::max<Bytes>(0, provisioned - allocated);
+}
 
 Bytes Scale(Bytes value, double factor) {
   const double scaled = static_cast<double>(value) * factor;
@@ -18,44 +20,46 @@ Bytes Scale(Bytes value, double factor) {
 
 }  // namespace
 
-Ledger::Grant::Grant(Grant&& other) noexcept
+Ledger::Reservation::Reservation(Reservation&& other) noexcept
     : ledger_(std::exchange(other.ledger_, nullptr)),
       uuid_(std::move(other.uuid_)),
       increment_(other.increment_) {}
 
-Ledger::Grant::~Grant() {
+Ledger::Reservation::~Reservation() {
   if (ledger_ == nullptr) return;
   const MutexLock lock(ledger_->mutex_);
   const auto found = ledger_->entries_.find(uuid_);
-  if (found == ledger_->entries_.end()) return;  // the volume went, and its promise with it
+  if (found == ledger_->entries_.end()) return;  // the volume is gone, and its reservation with it
   Entry entry = found->second;
-  entry.promised -= increment_;
-  ledger_->Change(uuid_, entry.promised > 0 ? std::optional(entry) : std::nullopt);
+  entry.provisioned -= increment_;
+  ledger_->Change(uuid_, entry.provisioned > 0 ? std::optional(entry) : std::nullopt);
 }
 
-absl::StatusOr<Ledger::Grant> Ledger::Reserve(const std::string& uuid, Provisioning provisioning,
-                                              Bytes increment, const MeasureRoom& measure_room,
-                                              const MeasureAllocated& measure_allocated) {
+absl::StatusOr<Ledger::Reservation> Ledger::Reserve(const std::string& uuid,
+                                                    Provisioning provisioning, Bytes increment,
+                                                    const MeasureRoom& measure_room,
+                                                    const MeasureAllocated& measure_allocated) {
   {
     const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(const Room room, measure_room());
     // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
     if (increment <= RoomLeft(provisioning, room, totals_.thin_provisioned)) {
-      return Promise(uuid, provisioning, increment);
+      return Provision(uuid, provisioning, increment);
     }
   }
   Recount(measure_allocated);
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const Room room, measure_room());
-  const Bytes left = RoomLeft(provisioning, room, totals_.thin_debt);
-  if (increment <= left) return Promise(uuid, provisioning, increment);
+  const Bytes left = RoomLeft(provisioning, room, totals_.thin_unallocated);
+  if (increment <= left) return Provision(uuid, provisioning, increment);
   return Refusal(provisioning, increment, room, std::max<Bytes>(0, left));
 }
 
-void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes promised,
+void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes provisioned,
                  Bytes allocated) {
   const MutexLock lock(mutex_);
-  Change(uuid, Entry{.provisioning = provisioning, .promised = promised, .allocated = allocated});
+  Change(uuid,
+         Entry{.provisioning = provisioning, .provisioned = provisioned, .allocated = allocated});
 }
 
 void Ledger::Remove(const std::string& uuid) {
@@ -82,35 +86,36 @@ void Ledger::Recount(const MeasureAllocated& measure) {
   }
 }
 
-Bytes Ledger::LargestPromise(Provisioning provisioning, const Room& room) const {
+Bytes Ledger::LargestReservation(Provisioning provisioning, const Room& room) const {
   const MutexLock lock(mutex_);
-  const Bytes left = RoomLeft(provisioning, room, totals_.thin_debt);
+  const Bytes left = RoomLeft(provisioning, room, totals_.thin_unallocated);
   return AlignDown(std::max<Bytes>(0, left), kVolumeGranularity);
 }
 
-Bytes Ledger::Promised(Provisioning provisioning) const {
+Bytes Ledger::Provisioned(Provisioning provisioning) const {
   const MutexLock lock(mutex_);
   return provisioning == Provisioning::kThick ? totals_.thick_provisioned
                                               : totals_.thin_provisioned;
 }
 
-Bytes Ledger::PromisedTo(const std::string& uuid, Provisioning provisioning) const {
+Bytes Ledger::ProvisionedTo(const std::string& uuid, Provisioning provisioning) const {
   const MutexLock lock(mutex_);
   const auto found = entries_.find(uuid);
   const bool known = found != entries_.end() && found->second.provisioning == provisioning;
-  return known ? found->second.promised : 0;
+  return known ? found->second.provisioned : 0;
 }
 
 Bytes Ledger::ReserveOf(const Room& room) const {
   return std::max(policy_.reserve_bytes, Scale(room.total, policy_.reserve_fraction));
 }
 
-Ledger::Grant Ledger::Promise(const std::string& uuid, Provisioning provisioning, Bytes increment) {
+Ledger::Reservation Ledger::Provision(const std::string& uuid, Provisioning provisioning,
+                                      Bytes increment) {
   const auto found = entries_.find(uuid);
   Entry entry = found == entries_.end() ? Entry{.provisioning = provisioning} : found->second;
-  entry.promised += increment;
+  entry.provisioned += increment;
   Change(uuid, entry);
-  return Grant(this, uuid, increment);
+  return Reservation(this, uuid, increment);
 }
 
 absl::Status Ledger::Refusal(Provisioning provisioning, Bytes increment, const Room& room,
@@ -120,10 +125,11 @@ absl::Status Ledger::Refusal(Provisioning provisioning, Bytes increment, const R
                                             static_cast<double>(room.total);
   if (provisioning == Provisioning::kThin && used > policy_.watermark) {
     return ResourceExhausted(
-        "no new thin promises while the filesystem is {:.0f} % full (watermark {:.0f} %)",
+        "no more thin space is provisioned while the filesystem is {:.0f} % full (watermark {:.0f} "
+        "%)",
         used * 100, policy_.watermark * 100);
   }
-  return ResourceExhausted("{} more of {} space do not fit: {} can still be promised",
+  return ResourceExhausted("{} more of {} space do not fit: {} can still be provisioned",
                            FormatBytes(increment), ToString(provisioning), FormatBytes(left));
 }
 
@@ -139,21 +145,21 @@ void Ledger::Change(const std::string& uuid, const std::optional<Entry>& entry) 
 }
 
 void Ledger::Account(const Entry& entry, int sign) {
-  const Bytes debt = DebtOf(entry.promised, entry.allocated);
+  const Bytes unallocated = UnallocatedOf(entry.provisioned, entry.allocated);
   const bool thick = entry.provisioning == Provisioning::kThick;
-  (thick ? totals_.thick_provisioned : totals_.thin_provisioned) += sign * entry.promised;
-  (thick ? totals_.thick_debt : totals_.thin_debt) += sign * debt;
+  (thick ? totals_.thick_provisioned : totals_.thin_provisioned) += sign * entry.provisioned;
+  (thick ? totals_.thick_unallocated : totals_.thin_unallocated) += sign * unallocated;
 }
 
-// How many more bytes of that kind fit; negative when promises exceed the room.
-Bytes Ledger::RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_debt) const {
-  const Bytes room_for_promises = room.available - ReserveOf(room) - totals_.thick_debt;
+// How many more bytes of that kind fit; negative when what is provisioned exceeds the room.
+Bytes Ledger::RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_unallocated) const {
+  const Bytes left = room.available - ReserveOf(room) - totals_.thick_unallocated;
   if (provisioning == Provisioning::kThick) {
-    return room_for_promises - Scale(thin_debt, 1 / policy_.overcommit);
+    return left - Scale(thin_unallocated, 1 / policy_.overcommit);
   }
   const Bytes limit = Scale(room.total, policy_.watermark);
   if (room.total - room.available > limit) return 0;
-  return Scale(room_for_promises, policy_.overcommit) - thin_debt;
+  return Scale(left, policy_.overcommit) - thin_unallocated;
 }
 
 }  // namespace holdfast::pool

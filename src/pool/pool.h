@@ -62,8 +62,8 @@ class Pool {
   // only an operator can put right: the start must be refused.
   [[nodiscard]] virtual absl::Status WaitUntilOpened() { return absl::OkStatus(); }
 
-  // Counts what is promised and lists the volumes: what must be known before any call below. Called
-  // once. What an earlier process left half done is left to Repair.
+  // Counts the provisioned space and lists the volumes: what must be known before any call below.
+  // Called once. What an earlier process left half done is left to Repair.
   [[nodiscard]] virtual absl::Status Recover() = 0;
 
   // What is half done, as far as it shows without a lock: a call that is under way looks so too, so

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the storage behind a pool may be promised to volumes, for kinds of pools that keep a
-// ledger. docs/parameters.md explains each setting.
+// How much of the storage behind a pool may be provisioned to volumes, for kinds of pools that keep
+// a ledger. docs/parameters.md explains each setting.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace holdfast::pool {
 struct SpacePolicy {
   Bytes reserve_bytes = 0;         // kept for the host: this many bytes, or ...
   double reserve_fraction = 0.05;  // ... this part of the storage, whichever is larger
-  double overcommit = 1.0;         // thin bytes promised per byte of room; 1: all can be kept
-  double watermark = 0.9;          // no thin promises while more than this part is in use
+  double overcommit = 1.0;         // thin bytes provisioned per byte of room; 1: all can be kept
+  double watermark = 0.9;          // no more thin space while more than this part is in use
 };
 
 inline constexpr std::array kSpaceKeys{PoolKey{"reserve"}, PoolKey{"overcommit"},

@@ -42,7 +42,7 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
   // For a pool that is configured without a user: one pool per user and key.
   [[nodiscard]] absl::StatusOr<Pool*> WithCredentials(const Secrets& secrets) override;
-  // Nothing to do: what is promised and listed is in the cluster.
+  // Nothing to do: sums and volumes are in the cluster.
   [[nodiscard]] absl::Status Recover() override { return absl::OkStatus(); }
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;

@@ -48,8 +48,8 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
       Family("holdfast_pool_size_bytes", "size of the pool's storage", MetricType::Gauge);
   MetricFamily free =
       Family("holdfast_pool_free_bytes", "unused bytes of the pool's storage", MetricType::Gauge);
-  MetricFamily promised = Family("holdfast_pool_provisioned_bytes",
-                                 "sum of the capacities of its volumes", MetricType::Gauge);
+  MetricFamily provisioned = Family("holdfast_pool_provisioned_bytes",
+                                    "sum of the capacities of its volumes", MetricType::Gauge);
   MetricFamily available = Family("holdfast_pool_available_bytes",
                                   "largest volume that can be created now", MetricType::Gauge);
   for (pool::Pool* const pool : pools.all()) {
@@ -60,12 +60,12 @@ void AddPools(const pool::Pools& pools, std::vector<MetricFamily>& families) {
     Add(volumes, {{"pool", name}}, usage->volumes);
     Add(total, {{"pool", name}}, usage->total);
     Add(free, {{"pool", name}}, usage->free);
-    Add(promised, {{"pool", name}, {"provisioning", "thick"}}, usage->thick_provisioned);
-    Add(promised, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_provisioned);
+    Add(provisioned, {{"pool", name}, {"provisioning", "thick"}}, usage->thick_provisioned);
+    Add(provisioned, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_provisioned);
     Add(available, {{"pool", name}, {"provisioning", "thick"}}, usage->thick_available);
     Add(available, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_available);
   }
-  for (MetricFamily* family : {&ready, &volumes, &total, &free, &promised, &available}) {
+  for (MetricFamily* family : {&ready, &volumes, &total, &free, &provisioned, &available}) {
     if (!family->metric.empty()) families.push_back(std::move(*family));
   }
 }

@@ -148,7 +148,7 @@ def test_abnormal_volume_is_red_on_a_terminal_only(holdfast, driver):
 def test_pool_with_a_problem(holdfast, driver):
     driver.create("data-0", size=64 << 20)
     row, = rows(holdfast("pools", at(driver)))
-    assert (row["STATE"], row["VOLUMES"], row["PROMISED"]) == ("ok", "1", "64 MiB")
+    assert (row["STATE"], row["VOLUMES"], row["PROVISIONED"]) == ("ok", "1", "64 MiB")
     assert row["LOCATION"] == str(driver.pool)
     marker = driver.pool / "holdfast-pool.json"
     hidden = marker.rename(driver.pool / "hidden")

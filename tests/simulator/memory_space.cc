@@ -6,11 +6,12 @@ namespace {
 
 class LedgerReservation final : public pool::Reservation {
  public:
-  explicit LedgerReservation(pool::Ledger::Grant grant) : grant_(std::move(grant)) {}
-  void Commit() override { grant_.Keep(); }
+  explicit LedgerReservation(pool::Ledger::Reservation reservation)
+      : reservation_(std::move(reservation)) {}
+  void Commit() override { reservation_.Commit(); }
 
  private:
-  pool::Ledger::Grant grant_;
+  pool::Ledger::Reservation reservation_;
 };
 
 }  // namespace
@@ -26,9 +27,9 @@ absl::StatusOr<std::unique_ptr<pool::Reservation>> MemorySpace::Reserve(const st
     if (found == machine_.volumes.end() || !found->second->now.image) return std::nullopt;
     return found->second->now.image->allocated;
   };
-  ASSIGN_OR_RETURN(pool::Ledger::Grant grant,
+  ASSIGN_OR_RETURN(pool::Ledger::Reservation reservation,
                    ledger_.Reserve(uuid, provisioning, increment, room, allocated));
-  return std::make_unique<LedgerReservation>(std::move(grant));
+  return std::make_unique<LedgerReservation>(std::move(reservation));
 }
 
 }  // namespace holdfast::simulator

@@ -153,7 +153,7 @@ class MemorySpace final : public pool::VolumeSpace {
   }
   void Release(const std::string& uuid) override { ledger_.Remove(uuid); }
   bool Has(const std::string& uuid, Provisioning provisioning, Bytes provisioned) override {
-    return ledger_.PromisedTo(uuid, provisioning) == provisioned;
+    return ledger_.ProvisionedTo(uuid, provisioning) == provisioned;
   }
 
  private:

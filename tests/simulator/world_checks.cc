@@ -58,7 +58,7 @@ void World::CheckAccount(const Claim& claim) {
   const Volume& volume = record.volume;
   if (!pool::IsUsable(volume.state)) return;
   const Bytes promised = std::max(volume.capacity_bytes, record.grow_to_bytes);
-  if (process_->ledger.PromisedTo(claim.id.uuid, volume.provisioning) != promised) {
+  if (process_->ledger.ProvisionedTo(claim.id.uuid, volume.provisioning) != promised) {
     Fail(claim.spec.name + " is not accounted as its record has it");
   }
 }
@@ -106,11 +106,11 @@ void World::CheckAtRest() {
     (is_thick ? thick : thin) += record.volume.capacity_bytes;
   }
   const pool::Ledger& ledger = process_->ledger;
-  if (ledger.Promised(Provisioning::kThick) != thick ||
-      ledger.Promised(Provisioning::kThin) != thin) {
+  if (ledger.Provisioned(Provisioning::kThick) != thick ||
+      ledger.Provisioned(Provisioning::kThin) != thin) {
     Fail(fmt::format("the ledger has {} thick and {} thin, the records {} and {}",
-                     ledger.Promised(Provisioning::kThick), ledger.Promised(Provisioning::kThin),
-                     thick, thin));
+                     ledger.Provisioned(Provisioning::kThick),
+                     ledger.Provisioned(Provisioning::kThin), thick, thin));
   }
 }
 

@@ -71,7 +71,7 @@ class FilesUnderTest final : public PoolUnderTest {
     for (const os::LoopLabel& loop : os::LoopLabels(file::kLoopLabelPrefix)) {
       if (loop.label.ends_with(kTag)) names += fmt::format(" loop{}", loop.index);
     }
-    if (process_->space.ledger().Promised(provisioning_) != 0) names += " space";
+    if (process_->space.ledger().Provisioned(provisioning_) != 0) names += " space";
     if (process_->records.size() != 0) names += " listed";
     return names;
   }

@@ -38,7 +38,7 @@ VolumeId Id(const std::string& node, const std::string& name) {
 Names Places(const VolumeNames& names, const std::string& name) {
   Names places;
   for (const auto& place : names.Find(name)) {
-    places.push_back(place.node + (place.promised ? "!" : ""));
+    places.push_back(place.node + (place.returned ? "!" : ""));
   }
   return places;
 }

@@ -57,7 +57,7 @@ class MemoryUnderTest final : public PoolUnderTest {
     for (const auto& [uuid, directory] : machine_.trash) names += " trash " + uuid;
     for (const auto& [uuid, device] : machine_.devices) names += " device " + uuid;
     for (const std::string& uuid : listed_) names += " listed " + uuid;
-    if (ledger_->Promised(provisioning_) != 0) names += " space";
+    if (ledger_->Provisioned(provisioning_) != 0) names += " space";
     return names;
   }
 

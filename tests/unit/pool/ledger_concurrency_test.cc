@@ -67,19 +67,19 @@ TEST_CASE("of many that ask at once, exactly as many are served as fit") {
     std::atomic<Bytes> granted = 0;
     OnAllThreads([&](int thread) {
       for (int i = 0; i < 50; ++i) {
-        auto grant = ledger.Reserve(
+        auto reservation = ledger.Reserve(
             std::to_string(thread) + "-" + std::to_string(i), Provisioning::kThin, 7,
             [] {
               return Room{kTotal, kTotal};
             },
             [](const std::string&) { return std::nullopt; });
-        if (!grant.ok()) continue;
-        grant->Keep();
+        if (!reservation.ok()) continue;
+        reservation->Commit();
         granted += 7;
       }
     });
     REQUIRE(granted == 1000 / 7 * 7);
-    REQUIRE(ledger.Promised(Provisioning::kThin) == granted);
+    REQUIRE(ledger.Provisioned(Provisioning::kThin) == granted);
   }
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("creating and deleting thick volumes never touches the reserve") {
   OnAllThreads([&](int thread) {
     const std::string uuid = std::to_string(thread);
     for (int i = 0; i < 500; ++i) {
-      auto grant = ledger.Reserve(
+      auto reservation = ledger.Reserve(
           uuid, Provisioning::kThick, kSize,
           [&] {
             const Room room = disk.Measure();
@@ -101,10 +101,10 @@ TEST_CASE("creating and deleting thick volumes never touches the reserve") {
             return room;
           },
           [&](const std::string& which) { return disk.Allocated(which); });
-      if (!grant.ok()) continue;
+      if (!reservation.ok()) continue;
       disk.Allocate(uuid, kSize);
       ledger.Set(uuid, Provisioning::kThick, kSize, kSize);
-      grant->Keep();
+      reservation->Commit();
       ++made;
       disk.Free(uuid);
       ledger.Remove(uuid);
@@ -112,7 +112,7 @@ TEST_CASE("creating and deleting thick volumes never touches the reserve") {
   });
   CHECK_FALSE(disk.overdrawn());
   CHECK(made > kThreads);
-  CHECK(ledger.Promised(Provisioning::kThick) == 0);
+  CHECK(ledger.Provisioned(Provisioning::kThick) == 0);
 }
 
 TEST_CASE("no promise changes between a look at the filesystem and the decision") {
@@ -122,18 +122,18 @@ TEST_CASE("no promise changes between a look at the filesystem and the decision"
   int looks = 0;
   int held_back = 0;
   {
-    const auto grant = ledger.Reserve(
+    const auto reservation = ledger.Reserve(
         "a", Provisioning::kThin, increment,
         [&] {
           ++looks;
-          others.push_back(
-              std::async(std::launch::async, [&] { return ledger.Promised(Provisioning::kThin); }));
+          others.push_back(std::async(std::launch::async,
+                                      [&] { return ledger.Provisioned(Provisioning::kThin); }));
           const auto state = others.back().wait_for(std::chrono::milliseconds(50));
           if (state == std::future_status::timeout) ++held_back;
           return Room{kTotal, kTotal};
         },
         [](const std::string&) { return std::nullopt; });
-    CHECK(grant.ok() == (increment == 10));
+    CHECK(reservation.ok() == (increment == 10));
     for (std::future<Bytes>& other : others) other.wait();
   }
   CHECK(looks == (increment == 10 ? 1 : 2));
@@ -146,7 +146,7 @@ TEST_CASE("grants given back by many threads leave nothing behind") {
   OnAllThreads([&](int thread) {
     for (int i = 0; i < 500; ++i) {
       const std::string uuid = i % 2 == 0 ? "shared" : std::to_string(thread);
-      const auto grant = ledger.Reserve(
+      const auto reservation = ledger.Reserve(
           uuid, Provisioning::kThin, 1,
           [] {
             return Room{kTotal, kTotal};
@@ -155,7 +155,7 @@ TEST_CASE("grants given back by many threads leave nothing behind") {
       ledger.Recount([](const std::string&) { return Bytes{0}; });
     }
   });
-  CHECK(ledger.Promised(Provisioning::kThin) == 10);
+  CHECK(ledger.Provisioned(Provisioning::kThin) == 10);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class Model final {
     return thin_debt + increment <= room * overcommit_;
   }
 
-  [[nodiscard]] Bytes Promised(Provisioning provisioning) const {
+  [[nodiscard]] Bytes Provisioned(Provisioning provisioning) const {
     Bytes sum = 0;
     for (const auto& [uuid, volume] : volumes) {
       if (volume.provisioning == provisioning) sum += volume.promised;
@@ -95,8 +95,8 @@ class Walk final {
         ledger_.Recount(Meter());
         break;
     }
-    CHECK(ledger_.Promised(Provisioning::kThick) == model_.Promised(Provisioning::kThick));
-    CHECK(ledger_.Promised(Provisioning::kThin) == model_.Promised(Provisioning::kThin));
+    CHECK(ledger_.Provisioned(Provisioning::kThick) == model_.Provisioned(Provisioning::kThick));
+    CHECK(ledger_.Provisioned(Provisioning::kThin) == model_.Provisioned(Provisioning::kThin));
   }
 
   int granted() const { return granted_; }
@@ -116,13 +116,13 @@ class Walk final {
   void Reserve(const std::string& uuid, Provisioning provisioning) {
     const Bytes increment = 1 + Below(kTotal / 3);
     const bool allowed = model_.Allows(provisioning, increment);
-    auto grant = ledger_.Reserve(
+    auto reservation = ledger_.Reserve(
         uuid, provisioning, increment, [this] { return model_.FreeRoom(); }, Meter());
-    CAPTURE(uuid, increment, allowed, grant.status());
-    REQUIRE(grant.ok() == allowed);
+    CAPTURE(uuid, increment, allowed, reservation.status());
+    REQUIRE(reservation.ok() == allowed);
     ++(allowed ? granted_ : refused_);
     if (!allowed || Below(4) == 0) return;  // given back
-    grant->Keep();
+    reservation->Commit();
     ModelVolume& volume = model_.volumes.try_emplace(uuid, provisioning, 0, 0).first->second;
     volume.promised += increment;
     // A thick volume is allocated at once and the ledger told; a thin one is written later.

@@ -27,9 +27,9 @@ std::optional<Bytes> Unknown(const std::string&) { return std::nullopt; }
 
 absl::Status Promise(Ledger& ledger, const std::string& uuid, Provisioning provisioning,
                      Bytes increment, Room room) {
-  auto grant = ledger.Reserve(uuid, provisioning, increment, Of(room), Unknown);
-  if (grant.ok()) grant->Keep();
-  return grant.status();
+  auto reservation = ledger.Reserve(uuid, provisioning, increment, Of(room), Unknown);
+  if (reservation.ok()) reservation->Commit();
+  return reservation.status();
 }
 
 TEST_CASE("one promise into an empty pool") {
@@ -69,10 +69,10 @@ TEST_CASE("one promise into an empty pool") {
     Ledger refusing(row.policy);
     CHECK_FAILS(Promise(refusing, "a", row.provisioning, row.largest + 1, row.room),
                 kResourceExhausted, "");
-    CHECK(refusing.Promised(row.provisioning) == 0);
+    CHECK(refusing.Provisioned(row.provisioning) == 0);
     Ledger ledger(row.policy);
     if (row.largest > 0) REQUIRE_OK(Promise(ledger, "a", row.provisioning, row.largest, row.room));
-    CHECK(ledger.Promised(row.provisioning) == row.largest);
+    CHECK(ledger.Provisioned(row.provisioning) == row.largest);
   }
 }
 
@@ -140,19 +140,19 @@ TEST_CASE("a volume that cannot be measured keeps its last count") {
   Ledger ledger(Plain());
   ledger.Set("thin", kThin, 800, 300);
   ledger.Recount(Unknown);
-  CHECK(ledger.LargestPromise(kThick, {100'000, 10'000}) == (10'000 - 500) / 4096 * 4096);
+  CHECK(ledger.LargestReservation(kThick, {100'000, 10'000}) == (10'000 - 500) / 4096 * 4096);
 }
 
-TEST_CASE("a grant that is not kept is given back") {
+TEST_CASE("a reservation that is not kept is given back") {
   Ledger ledger(Plain());
   const Room room{1000, 1000};
   {
-    const auto grant = ledger.Reserve("a", kThick, 1000, Of(room), Unknown);
-    REQUIRE_OK(grant);
-    CHECK(ledger.Promised(kThick) == 1000);
+    const auto reservation = ledger.Reserve("a", kThick, 1000, Of(room), Unknown);
+    REQUIRE_OK(reservation);
+    CHECK(ledger.Provisioned(kThick) == 1000);
     CHECK_FAILS(Promise(ledger, "b", kThick, 1, room), kResourceExhausted, "");
   }
-  CHECK(ledger.Promised(kThick) == 0);
+  CHECK(ledger.Provisioned(kThick) == 0);
   REQUIRE_OK(Promise(ledger, "b", kThick, 1000, room));
 }
 
@@ -160,44 +160,44 @@ TEST_CASE("only the increment of a growth is given back") {
   Ledger ledger(Plain());
   ledger.Set("a", kThin, 400, 100);
   { REQUIRE_OK(ledger.Reserve("a", kThin, 300, Of({1000, 1000}), Unknown)); }
-  CHECK(ledger.Promised(kThin) == 400);
+  CHECK(ledger.Provisioned(kThin) == 400);
 }
 
-TEST_CASE("a moved grant is given back once") {
+TEST_CASE("a moved reservation is given back once") {
   Ledger ledger(Plain());
   {
-    auto grant = ledger.Reserve("a", kThick, 10, Of({1000, 1000}), Unknown);
-    REQUIRE_OK(grant);
+    auto reservation = ledger.Reserve("a", kThick, 10, Of({1000, 1000}), Unknown);
+    REQUIRE_OK(reservation);
     REQUIRE_OK(Promise(ledger, "a", kThick, 10, {1000, 1000}));
-    const Ledger::Grant moved = *std::move(grant);
-    CHECK(ledger.Promised(kThick) == 20);
+    const Ledger::Reservation moved = *std::move(reservation);
+    CHECK(ledger.Provisioned(kThick) == 20);
   }
-  CHECK(ledger.Promised(kThick) == 10);
+  CHECK(ledger.Provisioned(kThick) == 10);
 }
 
-TEST_CASE("a grant for a volume that has gone gives nothing back") {
+TEST_CASE("a reservation for a volume that has gone gives nothing back") {
   Ledger ledger(Plain());
   ledger.Set("other", kThick, 50, 0);
   {
-    const auto grant = ledger.Reserve("a", kThick, 10, Of({1000, 1000}), Unknown);
-    REQUIRE_OK(grant);
+    const auto reservation = ledger.Reserve("a", kThick, 10, Of({1000, 1000}), Unknown);
+    REQUIRE_OK(reservation);
     ledger.Remove("a");
   }
-  CHECK(ledger.Promised(kThick) == 50);
+  CHECK(ledger.Provisioned(kThick) == 50);
 }
 
 TEST_CASE("the truth replaces a promise, and nothing is left of a removed volume") {
   Ledger ledger(Plain());
   REQUIRE_OK(Promise(ledger, "a", kThick, 500, {1000, 1000}));
   ledger.Set("a", kThick, 700, 700);
-  CHECK(ledger.Promised(kThick) == 700);
+  CHECK(ledger.Provisioned(kThick) == 700);
   ledger.Set("a", kThin, 300, 0);
-  CHECK(ledger.Promised(kThick) == 0);
-  CHECK(ledger.Promised(kThin) == 300);
+  CHECK(ledger.Provisioned(kThick) == 0);
+  CHECK(ledger.Provisioned(kThin) == 300);
   ledger.Remove("a");
   ledger.Remove("a");
-  CHECK(ledger.Promised(kThin) == 0);
-  CHECK(ledger.LargestPromise(kThick, {8192, 8192}) == 8192);
+  CHECK(ledger.Provisioned(kThin) == 0);
+  CHECK(ledger.LargestReservation(kThick, {8192, 8192}) == 8192);
 }
 
 TEST_CASE("the largest promise is the one that is made") {
@@ -211,7 +211,7 @@ TEST_CASE("the largest promise is the one that is made") {
     return uuid == "thick" ? 1000 : 20'000;
   };
   const Room room{1'000'000, 500'000};
-  const Bytes largest = ledger.LargestPromise(provisioning, room);
+  const Bytes largest = ledger.LargestReservation(provisioning, room);
   CHECK(largest % kVolumeGranularity == 0);
   CHECK(largest > 0);
   CHECK_FAILS(ledger.Reserve("new", provisioning, largest + kVolumeGranularity, Of(room), meter),
@@ -223,8 +223,8 @@ TEST_CASE("no promise is made on a full or overdrawn filesystem, and none is neg
   Ledger ledger(Plain());
   ledger.Set("a", kThick, 5000, 0);
   for (const Room room : {Room{1000, 0}, Room{10'000, 4000}, Room{0, 0}}) {
-    CHECK(ledger.LargestPromise(kThick, room) == 0);
-    CHECK(ledger.LargestPromise(kThin, room) == 0);
+    CHECK(ledger.LargestReservation(kThick, room) == 0);
+    CHECK(ledger.LargestReservation(kThin, room) == 0);
     CHECK_FAILS(Promise(ledger, "b", kThick, 1, room), kResourceExhausted, "0 B");
   }
 }
@@ -241,7 +241,7 @@ TEST_CASE("room that cannot be measured is no room") {
   Ledger ledger(Plain());
   const auto broken = []() -> absl::StatusOr<Room> { return FailedPrecondition("no disk"); };
   CHECK_FAILS(ledger.Reserve("a", kThick, 1, broken, Unknown), kFailedPrecondition, "no disk");
-  CHECK(ledger.Promised(kThick) == 0);
+  CHECK(ledger.Provisioned(kThick) == 0);
 }
 
 TEST_CASE("sizes at the end of the number range do not wrap") {
@@ -251,7 +251,7 @@ TEST_CASE("sizes at the end of the number range do not wrap") {
   const Bytes huge = Bytes{1} << 60;
   CHECK_FAILS(Promise(ledger, "a", kThick, std::numeric_limits<Bytes>::max(), {huge, huge}),
               kResourceExhausted, "");
-  CHECK(ledger.LargestPromise(kThin, {huge, huge}) > huge);
+  CHECK(ledger.LargestReservation(kThin, {huge, huge}) > huge);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Fixture {
     spec.filesystem = "ext4";
     return volumes.Create(spec, kId, 512).status();
   }
-  Bytes Promised() { return ledger.Promised(Provisioning::kThin); }
+  Bytes Promised() { return ledger.Provisioned(Provisioning::kThin); }
   VolumeRecord& Record() { return *machine.volumes.at(kUuid)->now.record; }
   void Mend() { failing.without_effect.clear(), failing.with_effect.clear(); }
 

@@ -15,8 +15,8 @@ def assert_exact(driver, promised):
     pool, = driver.inventory("pools")
     for provisioning in ("thick", "thin"):
         want = sum(volume.size for volume in volumes if volume.provisioning == provisioning)
-        found = pool[f"{provisioning}_promised_bytes"]
-        assert found == want, f"{found} bytes of {provisioning} are promised, volumes have {want}"
+        found = pool[f"{provisioning}_provisioned_bytes"]
+        assert found == want, f"{found} bytes of {provisioning} are provisioned, volumes have {want}"
     assert_files(volumes, promised.baseline[0])
     for volume in volumes:
         facts = image(volume).stat()
