@@ -10,16 +10,6 @@
 namespace holdfast::link {
 namespace {
 
-constexpr std::chrono::seconds kRegisterTime{10};
-// A node that lost its link is back within this, unless it is gone.
-constexpr std::chrono::seconds kReconnectGrace{5};
-// After a start every node that is alive is back within this, twice its longest pause; or, where
-// thousands come, when none has come for longer than that pause.
-constexpr std::chrono::seconds kSettleTime{10};
-constexpr std::chrono::seconds kSettleQuietPeriod{6};
-constexpr std::chrono::seconds kLongestSettleTime{60};
-// A node that is away for longer has left the cluster, or an administrator is at work on it.
-constexpr std::chrono::minutes kLostNodeRetention{10};
 // No command takes longer, so none is lost with a stream that is given this time to end.
 constexpr std::chrono::seconds kLastCommands{60};
 
@@ -72,11 +62,11 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::C
   return session.get();
 }
 
-Hub::Hub(std::string driver_name, NodeIdentity& identity, std::chrono::milliseconds max_stream_age)
+Hub::Hub(std::string driver_name, NodeIdentity& identity, HubTimes times)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
-      max_stream_age_(max_stream_age),
-      settled_at_(started_at_ + kSettleTime) {}
+      times_(times),
+      settled_at_(started_at_ + times_.settle) {}
 
 Hub::~Hub() { Stop(); }
 
@@ -98,13 +88,14 @@ bool Hub::IsSettled() const {
 void Hub::PostponeSettled() {
   const auto now = std::chrono::steady_clock::now();
   if (now >= settled_at_) return;
-  settled_at_ = std::clamp(now + kSettleQuietPeriod, settled_at_, started_at_ + kLongestSettleTime);
+  settled_at_ = std::clamp(now + times_.settle_quiet_period, settled_at_,
+                           started_at_ + times_.longest_settle);
 }
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const auto limit =
-      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), kReconnectGrace});
+      std::min<Duration>({TimeLeft(deadline), TimeLeft(settled_at_), times_.reconnect_grace});
   changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.size() > nodes; });
   return nodes_.size() > nodes;
 }
@@ -113,7 +104,8 @@ std::vector<std::string> Hub::Missing() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> missing;
   for (const auto& [name, since] : lost_) {
-    if (std::chrono::steady_clock::now() - since < kLostNodeRetention) missing.push_back(name);
+    const auto away = std::chrono::steady_clock::now() - since;
+    if (away < times_.lost_node_retention) missing.push_back(name);
   }
   return missing;
 }
@@ -135,7 +127,7 @@ bool Hub::WaitFor(const std::string& node, Deadline deadline) {
 
 std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto limit = std::min<Duration>(TimeLeft(deadline), kReconnectGrace);
+  const auto limit = std::min<Duration>(TimeLeft(deadline), times_.reconnect_grace);
   changed_.wait_for(lock, limit, [&] { return stopped_ || nodes_.contains(node); });
   const auto found = nodes_.find(node);
   return found == nodes_.end() ? nullptr : found->second.session;
@@ -186,13 +178,13 @@ void Hub::EndOverdue() {
   for (const auto& session : all) {
     const auto age = now - session->started_at();
     if (!session->proved()) {
-      if (age > kRegisterTime) {
+      if (age > times_.introduction) {
         session->End(
             MakeStatus(absl::StatusCode::kDeadlineExceeded, "the node has not said its name"));
       }
       continue;
     }
-    if (age > max_stream_age_) {
+    if (age > times_.max_stream_age) {
       session->EndWhenIdle(Unavailable("the link is to be opened again: it is {} s old",
                                        std::chrono::floor<std::chrono::seconds>(age).count()),
                            now + kLastCommands);
@@ -289,7 +281,7 @@ absl::Status Hub::RequireSamePools(const std::string& node, const PoolIds& pools
 void Hub::ForgetGone() {
   const auto now = std::chrono::steady_clock::now();
   std::erase_if(lost_, [&](const auto& lost) {
-    const bool gone = now - lost.second >= kLostNodeRetention;
+    const bool gone = now - lost.second >= times_.lost_node_retention;
     if (gone) names_.Forget(lost.first);
     return gone;
   });

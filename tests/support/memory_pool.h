@@ -30,8 +30,7 @@ class MemoryPool final : public pool::Pool {
   absl::Status CheckReady() override { return absl::OkStatus(); }
 
   VolumeId IdForName(const std::string& name) const override {
-    constexpr char kNameSpace[] = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
-    return VolumeId{info_.name, info_.node, *UuidOfName(kNameSpace, name)};
+    return VolumeId{info_.name, info_.node, *UuidOfName(info_.id, name)};
   }
 
   absl::StatusOr<Volume> Create(const VolumeSpec& spec) override {
