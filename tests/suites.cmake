@@ -11,7 +11,7 @@ function(suite_tests lot)
 endfunction()
 
 # The lots of scripts/test all; unit and root are programs of their own.
-suite_tests(node contract sanity cli data model kubelet crash hostile)
+suite_tests(node contract sanity cli controller data model kubelet crash hostile)
 suite_tests(guest vm chart e2e)
 suite_tests(compiler tsan asan lint fuzz simulator)
 suite_tests(link link ceph faults)
