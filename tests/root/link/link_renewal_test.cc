@@ -12,6 +12,7 @@
 
 #include "link/hub.h"
 #include "link/node_link.h"
+#include "support/await.h"
 #include "support/outcome.h"
 #include "support/temp_directory.h"
 
@@ -19,23 +20,12 @@ namespace holdfast::link {
 namespace {
 
 using std::chrono::milliseconds;
+using test::Await;
+using test::Patience;
 
 constexpr char kDriver[] = "csi.holdfast.dev";
 constexpr milliseconds kOften{200};
 constexpr std::chrono::hours kNever{1};
-constexpr std::chrono::seconds kPatience{60};
-
-Deadline Patience() { return std::chrono::steady_clock::now() + kPatience; }
-
-template <typename Condition>
-void Await(Condition condition) {
-  const Deadline end = Patience();
-  while (!condition() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  REQUIRE(condition());
-}
-
 // Believes every node, until it is told not to.
 class Belief final : public NodeIdentity {
  public:
