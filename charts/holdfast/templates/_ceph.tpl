@@ -50,25 +50,19 @@ component. */}}
 {{- end }}
 {{- end }}
 
-{{/* A pool as the driver's flag has it. Takes the pool and the component. */}}
-{{- define "holdfast.pool" -}}
+{{/* A pool in Ceph as the driver's flag has it, up to the keys of all kinds. Takes the pool and the
+component. */}}
+{{- define "holdfast.ceph.pool" -}}
 {{- $component := index . 1 }}
 {{- with index . 0 -}}
 {{- $pool := . }}
-{{- if .rbd -}}
-{{ .name }}=rbd:{{ .rbd }}
+{{- .name }}=rbd:{{ .rbd }}
 {{- with .monitors }},monitors={{ join ";" . }}{{ end }}
 {{- if .configMap }},conf={{ include "holdfast.ceph.directory" . }}/ceph.conf{{ end }}
 {{- with get . $component }}
 {{- printf ",user=%s,keyring=%s/userKey" .user (include "holdfast.ceph.directory" $pool) }}
 {{- end }}
 {{- range $key, $value := .topology }},topology={{ $key }}={{ $value }}{{ end }}
-{{- else -}}
-{{ .name }}=file:{{ .path }}
-{{- end }}
-{{- range $key := list "fs" "dataPool" "reserve" "overcommit" "watermark" }}
-{{- if hasKey $pool $key }},{{ $key }}={{ index $pool $key }}{{ end }}
-{{- end }}
 {{- end }}
 {{- end }}
 
