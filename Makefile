@@ -1,4 +1,4 @@
-# The front door. `make help` lists what it opens.
+# The entry point for development. `make help` lists the targets.
 SHELL := /bin/bash
 BUILD := build/release
 BINARY := $(BUILD)/holdfast
@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | \
-	  awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	  awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 deps: ## install the Debian packages for building and testing
 	scripts/install-deps build test lint fuzz ceph
@@ -27,35 +27,35 @@ build: ## build the binary at build/release/holdfast
 demo: build ## watch a volume's whole life on real loop devices and mounts
 	$(BINARY) demo
 
-test: ## everything that this machine can run, with a summary
+test: ## run every suite that this machine can run, with a summary
 	@scripts/install-deps build test lint fuzz ceph
 	scripts/test all
 
-test-crash: build ## every fault at every changing system call; docs/reliability.md says how long it takes
+test-crash: build ## every fault at every state-changing system call; docs/reliability.md gives the duration
 	@scripts/install-deps build test
 	tests/crash/run --all --binary $(BINARY)
 
-soak: build ## the model's random calls for DURATION seconds and OPERATIONS (3600, 200000)
+soak: build ## random calls against the model for DURATION seconds and OPERATIONS (3600, 200000)
 	@scripts/install-deps test
 	tests/model/run --seconds $(DURATION) --operations $(OPERATIONS) --result $(BUILD)/soak.json
 
-simulate: ## the volume state machine in memory, with kills and power cuts, for DURATION seconds (3600)
+simulate: ## simulate the volume state machine, with kills and power cuts, for DURATION seconds (3600)
 	@scripts/install-deps build test
 	cmake --preset release -DHOLDFAST_TESTS=ON >/dev/null
 	cmake --build --preset release --target simulator
 	$(BUILD)/tests/simulator --seconds $(DURATION)
 
-fuzz: ## every parser on made-up inputs for DURATION seconds (3600), JOBS at a time
+fuzz: ## fuzz every parser for DURATION seconds (3600), JOBS at a time
 	@scripts/install-deps build fuzz
 	cmake --preset fuzz >/dev/null
 	cmake --build --preset fuzz --target fuzz_targets
 	tests/fuzz/run --seconds $(DURATION) --jobs $(JOBS) --keep --write-docs
 
-test-quick: ## what takes seconds: unit and root tests
+test-quick: ## unit and root tests only: seconds to minutes
 	@scripts/install-deps build test
 	scripts/test quick
 
-test-power-cut: build ## cut the power of guests 216 times: an hour on two quiet cores
+test-power-cut: build ## cut the power of guests 216 times: an hour on two idle cores
 	@scripts/install-deps test
 	tests/vm/power-cuts --binary $(BINARY) --result $(BUILD)/power-cuts.json
 
@@ -63,7 +63,7 @@ lint: ## formatting, layers, headers, locks, cppcheck, shellcheck
 	@scripts/install-deps build lint fuzz
 	scripts/lint
 
-tidy: ## clang-tidy over the sources: half an hour on two quiet cores
+tidy: ## clang-tidy over the sources: half an hour on two idle cores
 	@scripts/install-deps build tidy
 	scripts/tidy
 
@@ -91,14 +91,14 @@ tsan: ## concurrency tests under ThreadSanitizer
 	@scripts/install-deps build test
 	scripts/test tsan
 
-image: build ## make the container image build/image/holdfast.tar, without Docker
+image: build ## build the container image build/image/holdfast.tar, without Docker
 	@scripts/install-deps image
 	scripts/image --binary $(BINARY)
 
-manifests: ## write deploy/kubernetes/ anew from the chart
+manifests: ## generate deploy/kubernetes/ from the chart
 	scripts/manifests
 
-e2e: image ## a real Kubernetes of two nodes: install the chart, try everything
+e2e: image ## a real Kubernetes cluster of two nodes: install the chart, test everything
 	@scripts/install-deps e2e
 	tests/e2e/run
 	tests/e2e/upstream
@@ -107,7 +107,7 @@ e2e-upstream: image ## Kubernetes' own storage suite, all of it
 	@scripts/install-deps e2e
 	tests/e2e/upstream --all
 
-e2e-rbd: image ## pools in Ceph in a real Kubernetes, one node of it a virtual machine
+e2e-rbd: image ## pools in Ceph in a real Kubernetes cluster with a virtual machine as a node
 	@scripts/install-deps test e2e ceph
 	tests/e2e-rbd/run
 
@@ -125,5 +125,5 @@ install: build ## install the binary, a systemd unit and an example configuratio
 	test -e $(DESTDIR)/etc/holdfast/config.yaml || \
 	  install -D -m 0600 deploy/systemd/config.yaml $(DESTDIR)/etc/holdfast/config.yaml
 
-clean: ## remove what was built
+clean: ## remove the build directory
 	rm -rf build

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image archive that containerd, Docker, podman and buildah load: an OCI image layout that also
-carries Docker's manifest.json. The same files give the same bytes."""
+"""An image archive that containerd, Docker, podman and buildah can load: an OCI image layout with
+Docker's manifest.json. The same files result in the same bytes."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ def as_json(value):
 
 
 def layer(root, epoch):
-    """Returns a tar of everything below `root`: sorted, owned by root, all of one time."""
+    """Returns a tar of everything below `root`: sorted, owned by root, all with one timestamp."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in sorted(root.rglob("*")):

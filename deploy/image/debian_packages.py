@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian packages: whose file is whose, what the archive has now, what a package holds."""
+"""Debian packages: which package owns a file, the archive's newest versions, a package's files."""
 
 import dataclasses
 import hashlib
@@ -11,7 +11,7 @@ FIELDS = ("Package", "Version", "Architecture", "Source", "Maintainer", "Homepag
 
 @dataclasses.dataclass(frozen=True)
 class Package:
-    """What dpkg says of a package; of one that was unpacked also where, and its digest."""
+    """dpkg's information about a package; for an unpacked one also its directory and digest."""
     name: str
     version: str
     architecture: str
@@ -43,7 +43,7 @@ def both_spellings(path):
 def owners(paths):
     """Maps each path to the name of the installed package that it belongs to."""
     spellings = {spelling: path for path in paths for spelling in both_spellings(path)}
-    # Fails where it does not know a spelling, and tells what it knows all the same.
+    # It fails if it does not know a path, but still prints the owners that it knows.
     said = subprocess.run(["dpkg-query", "--search", *spellings], text=True, capture_output=True,
                           check=False).stdout
     found = {}
@@ -60,17 +60,17 @@ def architecture():
 
 
 def installed(names):
-    """Returns what dpkg says of packages of this host."""
+    """Returns dpkg's information about packages of this host."""
     layout = "\t".join(f"${{{field}}}" for field in FIELDS) + "\n"
     said = output("dpkg-query", "--show", f"--showformat={layout}", *names) if names else ""
     return [described(line.split("\t")) for line in said.splitlines()]
 
 
 def apt_get(directory, *words):
-    """Runs apt-get on lists of its own: the host's may be old or absent, and stay as they are."""
+    """Runs apt-get on separate lists: the host's lists may be old or missing, and are not changed."""
     (directory / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     options = {"Dir::State::Lists": directory / "lists", "Dir::Cache": directory / "cache",
-               # As root, apt would drop to a user of its own, who cannot write here.
+               # As root, apt would switch to its own user, which cannot write here.
                "APT::Sandbox::User": "root"}
     settings = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     done = subprocess.run(["apt-get", "-qq", *settings, *words], cwd=directory,
@@ -99,6 +99,6 @@ def unpack(archive, directory):
 
 
 def described(values):
-    """Makes a package of the values of FIELDS; the source is named only where it differs."""
+    """Creates a package from the values of FIELDS; the source is named only if it differs."""
     package = Package(*values)
     return dataclasses.replace(package, source=package.source or package.name)

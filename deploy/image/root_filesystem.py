@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the image: the driver, what it runs and loads, what these need, and licences."""
+"""The contents of the image: the driver, the programs and libraries it uses, and licences."""
 
 import os
 import pathlib
@@ -8,10 +8,10 @@ import subprocess
 
 import shared_libraries
 
-# What the driver runs (src/fs), and what a person needs for a filesystem that it will not repair.
+# Programs that the driver runs (src/fs), and programs to repair a filesystem that it does not repair.
 PROGRAMS = ("/usr/sbin/mke2fs", "/usr/sbin/e2fsck", "/usr/sbin/resize2fs", "/usr/sbin/e2undo",
             "/usr/sbin/mkfs.xfs", "/usr/sbin/xfs_repair", "/usr/sbin/mkfs.btrfs", "/usr/bin/btrfs")
-# What it loads for a pool in Ceph (src/rbd/ceph_library.cc).
+# Libraries that it loads for a pool in Ceph (src/rbd/ceph_library.cc).
 LOADED = ("librados.so.2", "librbd.so.1")
 LINKS = {"usr/sbin/mkfs.ext3": "mke2fs", "usr/sbin/mkfs.ext4": "mke2fs"}
 CONFIGURATION = ("/etc/mke2fs.conf",)
@@ -25,13 +25,13 @@ EMPTY = {"dev": 0o755, "proc": 0o755, "sys": 0o755, "run": 0o755, "tmp": 0o1777,
 
 
 def loaded_files():
-    """Returns the libraries that the driver loads, and those that they need."""
+    """Returns the libraries that the driver loads, and those that these need."""
     roots = [shared_libraries.of_name(soname) for soname in LOADED]
     return [*roots, *(library for root in roots for library in shared_libraries.on_this_host(root))]
 
 
 def package_files(driver):
-    """Returns the files of Debian packages that belong into the image."""
+    """Returns the files of Debian packages that belong in the image."""
     libraries = [library for program in (driver, *PROGRAMS)
                  for library in shared_libraries.on_this_host(program)]
     return sorted({merged(path) for path in (*PROGRAMS, *libraries, *loaded_files(),
@@ -39,17 +39,17 @@ def package_files(driver):
 
 
 def licence_notice(package_name):
-    """Returns the file with a package's licences, which may be that of a package beside it."""
+    """Returns the file with a package's licences, which may belong to a related package."""
     return os.path.realpath(f"/usr/share/doc/{package_name}/copyright")
 
 
 def merged(path):
-    """Returns the path with /usr where Debian merges the directories of the root into it."""
+    """Returns the path below /usr where Debian merges a directory of the root into /usr."""
     return f"/usr{path}" if path.split("/")[1] in MERGED else path
 
 
 def copy(source, target):
-    """Copies a file, or what a symbolic link in a package stands for."""
+    """Copies a file, or the target of a symbolic link in a package."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
     target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
@@ -66,7 +66,7 @@ def resolve(package, path):
 
 
 def lay_out(root, driver, owned_files, licence):
-    """Makes the image's file tree. `owned_files` maps a path in the image to its package."""
+    """Creates the image's file tree. `owned_files` maps a path in the image to its package."""
     for name in MERGED:
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
@@ -90,8 +90,8 @@ def lay_out(root, driver, owned_files, licence):
 
 
 def check(root, owned_files):
-    """Ends with an error if a program of the image would not start for want of a library, or the
-    driver not load one."""
+    """Exits with an error if a library is missing that a program of the image needs or that the
+    driver loads."""
     inside = [root / path.lstrip("/") for path in (*owned_files, DRIVER)]
     shared_libraries.check_closed([path for path in inside if path.parent.name.endswith("bin")
                                    or path.name in LOADED],

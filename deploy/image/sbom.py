@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A software bill of materials in SPDX 2.3 JSON, from what dpkg says of each package."""
+"""A software bill of materials in SPDX 2.3 JSON, from dpkg's information about each package."""
 
 import datetime
 import hashlib
@@ -47,7 +47,7 @@ def relation(kind, package):
 
 
 def document(version, driver, epoch, shipped, linked):
-    """`shipped` packages have files in the image; of `linked` ones there is code in the driver."""
+    """`shipped` packages have files in the image; code of `linked` packages is in the driver."""
     created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
     digest = hashlib.sha256(driver.read_bytes()).hexdigest()
     return {

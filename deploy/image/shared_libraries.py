@@ -6,14 +6,14 @@ import subprocess
 
 
 def needed(path):
-    """Returns the sonames that an ELF file names, its loader's among them."""
+    """Returns the sonames that an ELF file names, including its loader's."""
     said = subprocess.run(["readelf", "--wide", "--dynamic", path], check=True,
                           capture_output=True, text=True).stdout
     return re.findall(r"\(NEEDED\).*\[(.*)]", said)
 
 
 def of_name(soname):
-    """Returns where the loader finds a library here that is loaded by its name."""
+    """Returns the path at which the loader of this host finds a library by its name."""
     said = subprocess.run(["/sbin/ldconfig", "--print-cache"], check=True, capture_output=True,
                           text=True).stdout
     found = re.search(rf"^\s*{re.escape(soname)} .* => (\S+)$", said, re.MULTILINE)
@@ -23,7 +23,7 @@ def of_name(soname):
 
 
 def on_this_host(file):
-    """Returns the paths of all shared libraries that the loader would map here for a program or a
+    """Returns the paths of all shared libraries that this host's loader would map for a program or a
     library."""
     said = subprocess.run(["ldd", file], check=True, capture_output=True, text=True).stdout
     if missing := re.findall(r"(\S+) => not found", said):
@@ -32,7 +32,7 @@ def on_this_host(file):
 
 
 def check_closed(files, directories):
-    """Ends with an error if a library that the files need is in none of the directories."""
+    """Exits with an error if a library that the files need is in none of the directories."""
     waiting, seen = list(files), set()
     while waiting:
         path = waiting.pop()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of Debian packages that are in the driver, from how it was compiled and linked."""
+"""The libraries of Debian packages that are in the driver, found in its build files."""
 
 import re
 import subprocess
 
-# The C library's and the kernel's declarations are no code.
+# The C library's and the kernel's headers contain only declarations.
 DECLARATIONS = ("/usr/include/linux/", "/usr/include/asm", "/usr/include/x86_64-linux-gnu/",
                 "/usr/include/aarch64-linux-gnu/")
 
@@ -23,8 +23,8 @@ def linked(build_file):
 
 
 def headers(build_directory):
-    """Returns the headers outside of the sources that were compiled into the driver: libraries that
-    are headers alone (JSON, log, command line, HTTP) come into it by these."""
+    """Returns the headers outside the sources that were compiled into the driver. Header-only
+    libraries (JSON, log, command line, HTTP) are found this way."""
     said = subprocess.run(["ninja", "-C", build_directory, "-t", "deps"], capture_output=True,
                           text=True, check=True).stdout
     objects = re.split(r"\n\n", said)

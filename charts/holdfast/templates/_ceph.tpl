@@ -1,15 +1,15 @@
-{{/* What pools in Ceph (rbd) need beside a flag. Not empty if there is such a pool. */}}
+{{/* Not empty if there is a pool in Ceph (rbd); such pools need more than a flag. */}}
 {{- define "holdfast.inCeph" -}}
 {{- range .Values.pools }}{{ if .rbd }}yes{{ end }}{{ end }}
 {{- end }}
 
-{{/* Where the files of such a pool are in a container. */}}
+{{/* The directory of such a pool's files in a container. */}}
 {{- define "holdfast.ceph.directory" -}}
 /etc/holdfast/ceph/{{ .name }}
 {{- end }}
 
-{{/* The files of a pool in Ceph, as sources of a volume; none for a pool of files, and for one whose
-users and monitors are told otherwise. Takes the pool and the component: controller or node. */}}
+{{/* The files of a pool in Ceph, as sources of a volume. Empty for a file pool, and for a pool that needs
+no files for users and monitors. Takes the pool and the component: controller or node. */}}
 {{- define "holdfast.ceph.files" -}}
 {{- $component := index . 1 }}
 {{- with index . 0 }}
@@ -50,8 +50,8 @@ component. */}}
 {{- end }}
 {{- end }}
 
-{{/* A pool in Ceph as the driver's flag has it, up to the keys of all kinds. Takes the pool and the
-component. */}}
+{{/* The value of the driver's --pool flag for a pool in Ceph, up to the keys of all kinds. Takes the
+pool and the component. */}}
 {{- define "holdfast.ceph.pool" -}}
 {{- $component := index . 1 }}
 {{- with index . 0 -}}
@@ -66,7 +66,7 @@ component. */}}
 {{- end }}
 {{- end }}
 
-{{/* The keys of the segments of pools that not every node reaches, separated by blanks. */}}
+{{/* The topology keys of pools that not every node reaches, separated by spaces. */}}
 {{- define "holdfast.topologyKeys" -}}
 {{- $keys := list }}
 {{- range .Values.pools }}
@@ -75,7 +75,7 @@ component. */}}
 {{- $keys | uniq | sortAlpha | join " " }}
 {{- end }}
 
-{{/* The parameters by which Kubernetes brings a class's Secrets to the calls of each side. Takes the
+{{/* The parameters that make Kubernetes pass a class's Secrets to the calls of each side. Takes the
 chart's scope and the class. */}}
 {{- define "holdfast.class.secrets" -}}
 {{- $here := (index . 0).Release.Namespace }}

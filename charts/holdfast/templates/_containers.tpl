@@ -1,29 +1,29 @@
-{{/* The security context of a container that needs nothing of its host. */}}
+{{/* The security context of a container that needs nothing from its host. */}}
 {{- define "holdfast.unprivileged" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* csi-provisioner, for both places where it may run; the socket is mounted at /csi. */}}
+{{/* csi-provisioner, for both places where it may run. The socket is mounted at /csi. */}}
 {{- define "holdfast.provisioner" -}}
 - name: provisioner
   image: {{ .Values.provisioner.image | quote }}
   args:
     - --csi-address=/csi/csi.sock
-    # A thick volume is allocated while the call runs.
+    # The call includes the allocation of a thick volume.
     - --timeout=60s
     # CreateVolume gets the one node that the scheduler chose, not the whole cluster.
     - --strict-topology
     - --enable-capacity
-    # The StatefulSet or DaemonSet owns the capacity objects: they outlive a pod and go with the
-    # installation.
+    # The StatefulSet or DaemonSet owns the capacity objects: they outlive a pod and are deleted with
+    # the installation.
     - --capacity-ownerref-level=1
     - --capacity-poll-interval={{ .Values.provisioner.capacityPollInterval }}
     {{- if eq .Values.provisioning "nodes" }}
     - --node-deployment
     {{- else }}
-    # Enough for some hundred nodes at once; the defaults write one object per second.
+    # Enough for some hundred nodes at once; with the defaults it writes one object per second.
     - --capacity-threads=8
     - --kube-api-capacity-qps=50
     - --kube-api-capacity-burst=100
@@ -45,7 +45,7 @@ capabilities: {drop: [ALL]}
     {{- toYaml .Values.provisioner.resources | nindent 4 }}
 {{- end }}
 
-{{/* Probes of a driver that serves health itself. Takes how to ask whether it lives, and is ready. */}}
+{{/* Probes of a driver that serves health itself. Takes the liveness probe and the readiness probe. */}}
 {{- define "holdfast.probes" -}}
 livenessProbe:
   httpGet: {{ index . 0 }}

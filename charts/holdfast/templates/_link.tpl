@@ -3,7 +3,7 @@
 {{ include "holdfast.controller" . }}.{{ .Release.Namespace }}.svc
 {{- end }}
 
-{{/* Whom the node's token is for. */}}
+{{/* The audience of the node's token. */}}
 {{- define "holdfast.link.audience" -}}
 link.{{ .Values.driverName }}
 {{- end }}

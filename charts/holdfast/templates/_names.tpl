@@ -27,11 +27,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.kubeletPath }}/plugins/{{ .Values.driverName }}
 {{- end }}
 
-{{/* What the schema cannot say of values that belong together. */}}
+{{/* Checks of several values together, which the schema cannot express. */}}
 {{- define "holdfast.check" -}}
 {{- $socket := printf "%s/csi.sock" (include "holdfast.pluginDir" .) }}
 {{- if gt (len $socket) 107 }}
-{{- fail (printf "kubeletPath is too long: the socket '%s' has %d characters, and 107 are the most" $socket (len $socket)) }}
+{{- fail (printf "kubeletPath is too long: the socket '%s' has %d characters, and the maximum is 107" $socket (len $socket)) }}
 {{- end }}
 {{- $pools := dict }}
 {{- range .Values.pools }}
@@ -47,26 +47,26 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- fail (printf "StorageClass '%s' names the pool '%s', which is not among pools" .name $named) }}
 {{- end }}
 {{- if and (not $named) $first.rbd }}
-{{- fail (printf "StorageClass '%s' names no pool, and the first of pools is in Ceph: such a pool must be named (parameters.pool)" .name) }}
+{{- fail (printf "StorageClass '%s' names no pool, and the first of the pools is in Ceph: such a pool must be named (parameters.pool)" .name) }}
 {{- end }}
 {{- $pool := get $pools (default $first.name $named) }}
 {{- if and $pool.rbd (ne (dig "parameters" "provisioning" "thick" .) "thin") }}
-{{- fail (printf "StorageClass '%s' is of the pool '%s' in Ceph, which makes thin volumes only: parameters.provisioning must be thin" .name $pool.name) }}
+{{- fail (printf "StorageClass '%s' uses the pool '%s' in Ceph, which supports thin volumes only: parameters.provisioning must be thin" .name $pool.name) }}
 {{- end }}
 {{- if and .secrets (not $pool.rbd) }}
 {{- fail (printf "StorageClass '%s' names secrets, but its pool '%s' is of files and needs none" .name $pool.name) }}
 {{- end }}
 {{- if and .secrets $pool.controller }}
-{{- fail (printf "StorageClass '%s' names secrets, but its pool '%s' has users of its own (controller, node), which would be used instead: leave out either" .name $pool.name) }}
+{{- fail (printf "StorageClass '%s' names secrets, but its pool '%s' has users of its own (controller, node), which would be used instead: remove one or the other" .name $pool.name) }}
 {{- end }}
 {{- if and $pool.rbd (not $pool.controller) (not .secrets) }}
-{{- fail (printf "StorageClass '%s' names no secrets, and its pool '%s' has no users (controller, node): either must say who asks Ceph" .name $pool.name) }}
+{{- fail (printf "StorageClass '%s' names no secrets, and its pool '%s' has no users (controller, node): one of them must name the Ceph users" .name $pool.name) }}
 {{- end }}
 {{- if and .secrets (eq "WaitForFirstConsumer" (default "" .volumeBindingMode)) }}
-{{- fail (printf "StorageClass '%s' names secrets and waits for its first consumer: the scheduler would wait for the pool's capacity, and the driver for a call with secrets to see it; leave out volumeBindingMode" .name) }}
+{{- fail (printf "StorageClass '%s' names secrets and waits for its first consumer: the scheduler would wait for the pool's capacity, which the driver cannot query before a call brings secrets; leave out volumeBindingMode" .name) }}
 {{- end }}
 {{- end }}
 {{- if and (include "holdfast.inCeph" .) (eq .Values.provisioning "nodes") }}
-{{- fail "provisioning is nodes: the volumes of pools in Ceph are made by the controller; set provisioning to controller" }}
+{{- fail "provisioning is nodes, but the controller creates the volumes of pools in Ceph: set provisioning to controller" }}
 {{- end }}
 {{- end }}

@@ -1,19 +1,19 @@
-{{/* The address on which kubelet asks for the health of a node's pod. In the host's network the whole
-network would reach another one. */}}
+{{/* The address on which kubelet queries the health of a node's pod. With the host's network, any other
+address could be reached from the whole network. */}}
 {{- define "holdfast.node.probed" -}}
 {{- if include "holdfast.inCeph" . }}127.0.0.1{{ end }}
 {{- end }}
 
-{{/* How it asks. Takes the chart's scope, a path and a port. */}}
+{{/* The HTTP probe. Takes the chart's scope, a path and a port. */}}
 {{- define "holdfast.node.probe" -}}
 {path: {{ index . 1 }}, port: {{ index . 2 }}
 {{- with include "holdfast.node.probed" (index . 0) }}, host: {{ . }}{{ end }}}
 {{- end }}
 
-{{/* The directories of the host that carry pools of files, as JSON: name, path and type of each hostPath.
-A missing directory of type Directory keeps the whole pod from starting, and with it all other pools; so
-the directory above is mounted where a pool's own may be missing. Not where that is the root, or above
-another mount of the pod. */}}
+{{/* The host's directories that contain file pools, as JSON: name, path and type of each hostPath.
+A missing directory of type Directory keeps the whole pod, and so all other pools, from starting.
+Therefore the parent directory is mounted if a pool's own directory may be missing, unless the parent is
+the root or contains another mount of the pod. */}}
 {{- define "holdfast.poolDirectories" -}}
 {{- $root := . }}
 {{- $seen := dict }}
@@ -84,7 +84,7 @@ another mount of the pod. */}}
     - name: NODE_NAME
       valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
     {{- if $topologyKeys }}
-    # Kubernetes gives a pod its node's labels of zone and region; without a label this is empty.
+    # Kubernetes copies the labels for zone and region from a node to its pods. Empty without a label.
     {{- end }}
     {{- range $index, $key := $topologyKeys }}
     - name: TOPOLOGY_{{ $index }}
@@ -95,11 +95,11 @@ another mount of the pod. */}}
     {{- if .Values.metrics.enabled }}
     - {name: metrics, containerPort: 9809}
     {{- end }}
-  # Alive is a driver that answers, even without any of its pools: a restart would not bring a disk
-  # back, and its pods could not go meanwhile.
+  # A driver that answers is alive, even without any of its pools. A restart would not bring a disk
+  # back, and pods could not be removed in the meantime.
   {{- include "holdfast.probes" (list (include "holdfast.node.probe" (list . "/healthz" "health")) (include "holdfast.node.probe" (list . "/readyz" "health"))) | nindent 2 }}
   securityContext:
-    # Kubernetes allows Bidirectional mounts only with it; docs/security.md lists what is used.
+    # Kubernetes requires this for Bidirectional mounts; docs/security.md lists the privileges in use.
     privileged: true
     readOnlyRootFilesystem: true
   resources:
@@ -108,11 +108,11 @@ another mount of the pod. */}}
     # At the same path as on the host: kubelet names paths below it.
     - {name: kubelet, mountPath: {{ .Values.kubeletPath }}, mountPropagation: Bidirectional}
     - {name: devices, mountPath: /dev}
-    # A container's own /sys is read-only wherever its pod's first container has it so.
+    # A container's own /sys is read-only wherever that of its pod's sandbox is.
     - {name: sys, mountPath: /sys}
     - {name: state, mountPath: {{ .Values.stateDir }}}
     {{- range include "holdfast.poolDirectories" . | fromJsonArray }}
-    # A disk that is mounted there later is seen.
+    # A disk that is mounted there later becomes visible.
     - {name: {{ .name }}, mountPath: {{ .path }}, mountPropagation: HostToContainer}
     {{- end }}
     {{- with include "holdfast.ceph.mounts" (list . "node") | trim }}
@@ -123,7 +123,7 @@ another mount of the pod. */}}
 {{- end }}
 {{- end }}
 
-{{/* What stands beside the driver by default. The socket is root's, so they run as root. */}}
+{{/* The default sidecars. They run as root, because root owns the socket. */}}
 {{- define "holdfast.nodeSidecars" -}}
 {{- $socket := index . 1 }}
 {{- with index . 0 -}}

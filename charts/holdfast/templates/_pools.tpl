@@ -1,5 +1,5 @@
-{{/* A pool as the driver's flag has it: the template of its kind, and the keys that need no more than
-their value. Takes the pool and the component: controller or node. */}}
+{{/* The value of the driver's --pool flag for a pool: the template of its kind, and the keys that need
+nothing but their value. Takes the pool and the component: controller or node. */}}
 {{- define "holdfast.pool" -}}
 {{- $pool := index . 0 }}
 {{- if $pool.rbd -}}

@@ -1,4 +1,4 @@
-{{/* A ClusterRole and its binding. Takes the chart's scope, what it is for, a ServiceAccount, and the
+{{/* A ClusterRole and its binding. Takes the chart's scope, its purpose, a ServiceAccount, and the
 rules as YAML. */}}
 {{- define "holdfast.clusterRole" -}}
 {{- $scope := index . 0 }}
