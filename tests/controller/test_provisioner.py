@@ -55,7 +55,7 @@ def test_parameters(driver):
 
 
 def test_capacity_with_the_parameters_of_the_class_as_they_are(driver):
-    """The capacity controller strips nothing and names no capability."""
+    """The capacity controller strips nothing and specifies no capability."""
     answer = driver.call("GetCapacity", parameters={
         "provisioning": "thick", "csi.storage.k8s.io/fstype": "xfs",
         "csi.storage.k8s.io/provisioner-secret-name": "secret"},
@@ -81,7 +81,7 @@ def test_topology(driver):
 
 @pytest.fixture
 def flagged(directory, request):
-    """A driver with the flags that a test gives as a parameter."""
+    """A driver with the flags in the test's parameter."""
     made = Driver(driver_fixtures.binary(), directory)
     made.server.command += request.param
     yield made.start()
@@ -92,7 +92,8 @@ def flagged(directory, request):
     ([], {}), (["--topology=example.com/zone=a", "--topology=rack="], {"example.com/zone": "a"})],
     ids=["a stranger's label", "the node's own"], indirect=["flagged"])
 def test_a_node_of_several_segments(flagged, own):
-    """Kubernetes names all segments of a node; its files are on it whatever the others say."""
+    """Kubernetes names all segments of a node; its files are on it regardless of the other
+    segments."""
     told = flagged.call("NodeGetInfo").accessible_topology.segments
     assert dict(told) == {**TOPOLOGY, **own}
     here, elsewhere = ({"segments": {**TOPOLOGY, "example.com/zone": "a", **other}}

@@ -17,8 +17,8 @@ import system_calls
 
 
 def install_filter():
-    """Returns the listener's descriptor. Whoever installs a filter is under it at once, so from
-    here on nothing that is trapped may be called before the listener has been sent."""
+    """Returns the listener's descriptor. A filter applies to its own process at once, so from here
+    on no trapped call may be made before the listener has been sent."""
     trapped = seccomp.SyscallFilter(seccomp.ALLOW)
     trapped.set_attr(seccomp.Attr.CTL_NNP, 0)  # otherwise programs would lose privileges at execve
     for name, condition in system_calls.trapped():

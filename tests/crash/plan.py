@@ -9,8 +9,8 @@ import operations
 import system_calls
 from case import Case
 
-# The driver's own calls meet everything. Those of its children are many and alike: each meets the
-# kills and one of its errors, and every so manieth the rest.
+# The driver's own calls meet every fault. Its children make many similar calls: each of these meets
+# the kills and one of its errors, and every few calls one meets the other faults.
 SPARSE = 5
 
 

@@ -110,7 +110,7 @@ def as_json(results, seconds):
 
 
 def write_into(page, text):
-    """Replaces what is between the marks on a page."""
+    """Replaces the text between the marks on a page."""
     head, _, rest = page.read_text().partition(BEGIN)
     _, _, tail = rest.partition(END)
     page.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")

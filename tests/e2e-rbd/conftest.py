@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One cluster with a Ceph and a node that has rbd; after each test nothing of it may be left."""
+"""One cluster with a Ceph and a node that has rbd; each test must leave nothing behind in it."""
 
 import json
 import os
@@ -35,7 +35,7 @@ FIGURES = []  # (what, seconds)
 
 
 class Timed:
-    """Notes how long its block takes."""
+    """Records how long its block takes."""
 
     def __init__(self, what):
         self.what = what
@@ -112,7 +112,7 @@ def ceph(cluster):
 
 
 @pytest.fixture(scope="session")
-def guest(cluster, ceph):  # Ceph first: its start is short, and slow beside the guest's
+def guest(cluster, ceph):  # Ceph first: its start is short, but slow while the guest runs
     node = guest_node.GuestNode(2, cluster, guest_node.kernel())
     try:
         with Timed("the node in the virtual machine boots and is Ready"):
@@ -173,7 +173,8 @@ def workloads(cluster, ceph, guest, installation):
 
 
 def left(cluster, ceph):
-    """Returns what deleted volumes left in the API and in Ceph, after it had time to go."""
+    """Returns what deleted volumes left in the API and in Ceph, after waiting for it to
+    disappear."""
     def find():
         return [*leaks.volumes(cluster.api),
                 *(f"VolumeAttachment left: {attachment['metadata']['name']}"

@@ -28,7 +28,7 @@ std::string Name(Input& input, std::string text) {
   return text;
 }
 
-// As the kernel's seq_path_root does: only what would end the field.
+// As the kernel's seq_path_root does: it escapes only what would end the field.
 std::string Escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

@@ -27,7 +27,7 @@ std::string WithChecksum(const std::string& text, const std::string& boot_id) {
   if (object.contains("boot_id")) object["boot_id"] = boot_id;
   try {
     return EncodeChecked(object, 1);
-  } catch (const nlohmann::json::exception&) {  // text that is no UTF-8 cannot be written
+  } catch (const nlohmann::json::exception&) {  // text that is not UTF-8 cannot be written
     return text;
   }
 }

@@ -30,7 +30,7 @@ def stops_of(trace):
 
 
 def without(trace, parts_of, fails, say):
-    """Leaves out what `parts_of` names, in ever smaller pieces."""
+    """Omits what `parts_of` names, in ever smaller pieces."""
     piece = max(len(parts_of(trace)) // 2, 1)
     while parts_of(trace):
         start = 0

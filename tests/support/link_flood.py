@@ -20,7 +20,7 @@ import time
 
 WORKERS = 8
 LONGEST_SECONDS = 600
-STEP_SECONDS = 5  # for a handshake, or what a peer waits for
+STEP_SECONDS = 5  # for a handshake, or for a peer to wait
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
@@ -150,7 +150,7 @@ def is_readable(connection):
 
 
 def take_windows(received, windows):
-    """Adds what frames of WINDOW_UPDATE and SETTINGS allow; returns the rest of the bytes."""
+    """Adds the credit that WINDOW_UPDATE and SETTINGS frames grant; returns the remaining bytes."""
     while len(received) >= 9:
         size = int.from_bytes(received[:3], "big")
         if len(received) < 9 + size:

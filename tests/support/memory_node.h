@@ -65,7 +65,7 @@ inline link::Deadline InOneMinute() {
 
 class MemoryNode final {
  public:
-  // What the node says to a command instead of its service; nothing: it never answers.
+  // The node's answer to a command instead of its service's; empty: it never answers.
   using Answer = std::function<std::optional<link::v1::Result>(const link::v1::Command&)>;
 
   MemoryNode(MemoryHub& hub, std::string name, std::string pool_id)
@@ -104,7 +104,7 @@ class MemoryNode final {
     return AwaitConnected(true);
   }
 
-  // Says what its pools have now.
+  // Reports the current state of its pools.
   void ReportPools(const link::v1::Pools& pools) {
     link::v1::FromNode frame;
     *frame.mutable_pools() = pools;

@@ -67,7 +67,7 @@ class Machine:
             yield line
 
     def pause(self):
-        """The guest stands still, as a machine that hangs, until resume()."""
+        """The guest stops, as a machine that hangs, until resume()."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self):

@@ -23,11 +23,11 @@ BOOT_SCRIPT = pathlib.Path(__file__).resolve().parent / "guest/boot.sh"
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What the host must know of a scenario."""
+    """The host's information about a scenario."""
     needs_driver: bool
     cut_during: tuple  # the operations that a power cut may hit; none: the scenario has no cuts
-    latest_cut: int = 10  # how many of them are begun before it, at most
-    goes_on: bool = False  # `work` takes up what the boots before left, instead of an empty pool
+    latest_cut: int = 10  # how many of them are started before it, at most
+    goes_on: bool = False  # `work` continues with the volumes of earlier boots
 
 
 ALL = {
@@ -99,7 +99,7 @@ def run_to_end(name, boots, phases, ledger, told):
         for line in guest.lines():
             verdict.take(line, marker)
             if verdict.status is not None:
-                break  # what it does then may never end
+                break  # its further actions may never end
             if line.startswith(LEDGER):
                 told(json.loads(line.removeprefix(LEDGER)))
     return None if verdict.status == "0" else verdict.problem
@@ -126,7 +126,7 @@ class Verdict:
 def run_to_power_cut(name, boots, phases, ledger, moment, told):
     """Kills the guest at the moment; returns (problem, the ledger for the next boot).
 
-    Lines that were on their way when the power was cut count: somebody had them.
+    Lines that were on their way when the power was cut count, because they were acknowledged.
     """
     ledger, verdict = list(ledger), Verdict()
     guest, marker = boots.start(name, phases, ledger)
@@ -154,7 +154,7 @@ def run_to_power_cut(name, boots, phases, ledger, moment, told):
 class CutMoment:
     """A random share into a randomly chosen operation, as long as that kind of operation took.
 
-    `durations` is what is known of that, by operation; what is seen is added.
+    `durations` contains the known durations, by operation; new ones are added.
     """
 
     def __init__(self, kind, rng, durations):
@@ -165,7 +165,7 @@ class CutMoment:
         self._begun = {}
 
     def reached(self, entry):
-        """Takes in an entry of the ledger; returns True, after the right time, when to cut."""
+        """Processes an entry of the ledger; returns True, after the right time, when to cut."""
         operation, now = entry["op"], time.monotonic()
         if entry["event"] == "ack":
             if (operation, entry["volume"]) in self._begun:

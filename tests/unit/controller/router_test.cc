@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller over nodes in memory: who is asked, and what of an answer is believed.
+// The controller over nodes in memory: which node is asked, and which parts of an answer are
+// believed.
 #include "controller/router.h"
 
 #include <catch2/catch.hpp>

@@ -39,7 +39,7 @@ class Ledger:
 
     @property
     def interrupted(self):
-        """The entry that was begun last and never acknowledged; for scenarios of one worker."""
+        """The last entry that was started and never acknowledged; for scenarios with one worker."""
         last = self.entries[-1] if self.entries else None
         return last if last and last["event"] == "begin" else None
 

@@ -1,4 +1,4 @@
-"""What the kernel makes of images that lack a part, and what images say of themselves."""
+"""The kernel's handling of images that lack a part, and the evidence in images."""
 
 import subprocess
 
