@@ -24,7 +24,7 @@ NAMESPACE = "caps"
 
 @pytest.fixture(params=["", NAMESPACE])
 def place(request, ceph):
-    """The Ceph pool, or a name space in it."""
+    """The Ceph pool, or a namespace in it."""
     if not request.param:
         return "rbd"
     ceph.rbd("namespace", "create", f"rbd/{NAMESPACE}")

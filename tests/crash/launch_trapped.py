@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Becomes another program whose every system call that may change something waits for leave.
+"""Becomes another program, and holds each of its state-changing system calls until it is released.
 
     launch_trapped.py SOCKET PROGRAM [ARGUMENT...]
 
-The listener of the filter goes over the Unix socket to the one who gives leave (trap.Trap).
-Children inherit the filter.
-"""
+The listener of the filter is sent over the Unix socket to the process that releases calls
+(trap.Trap). Children inherit the filter."""
 
 import os
 import socket

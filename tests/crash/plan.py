@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cases are tried. First the calls of each operation are counted; then each of them meets the
-faults; then what the first kills showed of starts and repetitions meets second kills."""
+"""Plans the cases. First the calls of each operation are counted. Then each of them meets the
+faults. Finally second kills hit the starts and repeated calls that the first kills showed."""
 
 import dataclasses
 import hashlib

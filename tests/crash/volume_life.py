@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One volume from its creation to its deletion, as provisioner, resizer and kubelet lead it.
+"""One volume from its creation to its deletion, as provisioner, resizer and kubelet handle it.
 
-Every step may be repeated, as its caller does until it succeeds. What the steps that succeeded
-promise is remembered, and checked by those that follow.
-"""
+Every step may be repeated until it succeeds, as its caller does. The guarantees of successful steps
+are recorded, and checked by the following steps."""
 
 import dataclasses
 import errno

@@ -23,7 +23,7 @@ from workloads import DRIVER
 SUITE = pathlib.Path(__file__).resolve().parent
 INSTALLED_SECONDS = 300
 SETTLE_SECONDS = 60
-TEAM = "team"  # a pool in a name space of Ceph, and the namespace of the Secrets of its users
+TEAM = "team"  # a pool in a Ceph namespace, and the namespace of the Secrets of its users
 TEAM_POOL = f"{ceph_cluster.POOL}/{TEAM}"
 ZONE = "topology.kubernetes.io/zone"
 ELSEWHERE, IN_REACH = "zone-a", "zone-b"  # where the first node is, and the one in the machine

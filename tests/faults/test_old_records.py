@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record that is older than its image, as a backup may have read it: it destroys nothing.
+"""A record that is older than its image, as in a backup, destroys nothing.
 
 Backups read the small record and the large image at different times, and drop extended attributes;
-people restore the record alone.
-"""
+administrators restore only the record."""
 
 import json
 import os

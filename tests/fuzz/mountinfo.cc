@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mount table: whoever mounts something chooses names in it. The first byte says whether the
-// rest is the table's text, or what is mounted, which is written down as the kernel does.
+// The mount table: any program that mounts something chooses names in it. The first byte decides
+// whether the rest is the table's text, or a list of mounts, which are formatted as the kernel
+// does.
 #include <fmt/format.h>
 
 #include <set>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read back from disk: volume records, stage records, pool markers. The first byte chooses,
-// also whether a right checksum is added: else nothing but a collision gets past it.
+// What is read back from disk: volume records, stage records, pool markers. The first byte chooses
+// the kind, and whether a correct checksum is added: otherwise only a collision would pass the
+// check.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

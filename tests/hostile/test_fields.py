@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every field of every RPC with hostile values: the right code that names the field, and nothing
-is changed on disk, in the kernel or outside of the driver's roots.
+"""Every field of every RPC with hostile values: the correct code and the field's name, and no
+change on disk, in the kernel or outside the driver's roots.
 
-A field that is new in the contract is attacked by itself; whatever it then does besides refusing
-with INVALID_ARGUMENT must be allowed in ALLOWED, with a reason."""
+A new field in the contract is attacked automatically. Any answer other than INVALID_ARGUMENT must
+be listed in ALLOWED, with a reason."""
 
 import json
 import re
@@ -160,7 +160,7 @@ def test_every_field(driver, kubelet, volume, canary, name):
                 found.append(f"{attack} {problem}")
             if code == "OK":
                 undo(driver, name, said, volume)
-            if name not in NOT_SERVED:  # of which one look at the end is enough
+            if name not in NOT_SERVED:  # one check at the end is enough for all of them
                 found += [f"{attack}: {change}"
                           for change in surroundings.differences(before, watched.take())]
         honest_requests_succeed(channel, callers)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is half done is ended without a restart and without any call; what is not surely the driver's
-own is left to a person, whom `holdfast doctor` tells."""
+"""Half-done work is finished or undone without a restart and without any call. What is not
+certainly the driver's own is left to the administrator, and `holdfast doctor` reports it."""
 
 import json
 import os

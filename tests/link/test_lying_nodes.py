@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authenticated node that lies in every field of every answer: nothing of it reaches a caller
-but what is the node's own to say, and no answer makes a stock sidecar crash or delete something."""
+"""An authenticated node that lies in every field of every answer: only facts about the node's own
+volumes reach a caller, and no answer makes a stock sidecar crash or delete something."""
 
 import csi_client
 import csi_pb2

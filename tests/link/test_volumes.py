@@ -181,7 +181,7 @@ def test_a_creation_whose_answer_was_lost_is_not_made_twice(cluster, timeout):
 
     def made():
         try:
-            volumes.add(cluster.create("pvc").volume_id)  # free to go anywhere
+            volumes.add(cluster.create("pvc").volume_id)  # free to use any node
             return True
         except grpc.RpcError as error:
             assert csi_client.code_of(error) in csi_client.MAYBE_RUNNING, error

@@ -17,7 +17,7 @@ class ClusterWorld final {
  public:
   ClusterWorld(std::uint64_t seed, bool trace);
 
-  // True if every promise was kept; `problem` has the first one that was not.
+  // True if every promise was kept; otherwise `problem` has the first broken one.
   bool Run();
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }

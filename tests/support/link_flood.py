@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at the link's port: thousands of connections that go just so far, on loopback.
+"""Unauthenticated peers at the link's port: thousands of connections on loopback, each up to a
+certain step.
 
 As a program: KIND COUNT SOURCE PORT TLS_DIRECTORY. Opens COUNT connections and holds them, says
-"opened", and goes on replacing the oldest by new ones until its input ends, ten minutes at most.
+"opened", and keeps replacing the oldest by new ones until its input ends, for ten minutes at most.
 """
 
 import collections

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a program such as mkfs.ext4 at its start, to look at what happens while it runs.
+"""Holds a program such as mkfs.ext4 at its start, to observe what happens while it runs.
 
-Within the mount namespace of the test run, a script takes the program's place; it announces itself,
-waits until it is let through, and becomes the real program.
-"""
+Within the mount namespace of the test run, a script replaces the program. It announces itself,
+waits until it is released, and becomes the real program."""
 
 import os
 import pathlib

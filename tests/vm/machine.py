@@ -1,9 +1,8 @@
-"""One boot of the test guest: qemu without KVM, its console, its end.
+"""One boot of the test guest: qemu without KVM, its console, its shutdown.
 
-The guest has two serial ports. The first is the kernel's console and goes straight to the log. The
-second carries the scenario's lines and reaches both the log and the reader of `lines()`: kernel
-messages can therefore never tear a line that the result depends on.
-"""
+The guest has two serial ports. The first is the kernel's console and is written directly to the
+log. The second carries the scenario's lines and reaches both the log and the reader of `lines()`:
+kernel messages can therefore never tear a line that the result depends on."""
 
 import queue
 import shlex

@@ -1,9 +1,8 @@
-"""The scenarios as the host sees them: which boots each takes and when the power is cut.
+"""The scenarios from the host's side: the boots of each one, and when the power is cut.
 
 A scenario's guest side is guest/scenarios/<name>.py with one function per phase. Its lines of the
-form `LEDGER <json>` tell what was begun and what was acknowledged; after a power cut they are
-handed to the next boot, which must find everything that was acknowledged.
-"""
+form `LEDGER <json>` report which operations were started and acknowledged. After a power cut they
+are passed to the next boot, which must find everything that was acknowledged."""
 
 import dataclasses
 import json
@@ -73,11 +72,10 @@ class Boots:
 
 
 def run(name, boots, rng, told=lambda entry: None):
-    """Runs all boots of a scenario. Returns None if it passed, else what went wrong.
+    """Runs all boots of a scenario. Returns None if it passed, otherwise the problem.
 
-    `told` is called with each entry of the ledger as it comes, and with {"event": "cut"}, which has
-    the entry that was the last before it.
-    """
+    `told` is called with each entry of the ledger as it arrives, and with {"event": "cut"}, which
+    contains the last entry before the cut."""
     kind = ALL[name]
     if not kind.cut_during:
         return run_to_end(name, boots, "run", [], told)
@@ -152,7 +150,7 @@ def run_to_power_cut(name, boots, phases, ledger, moment, told):
 
 
 class CutMoment:
-    """A random share into a randomly chosen operation, as long as that kind of operation took.
+    """A random point within a randomly chosen operation, based on that kind's duration so far.
 
     `durations` contains the known durations, by operation; new ones are added.
     """

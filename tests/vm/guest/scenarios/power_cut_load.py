@@ -1,8 +1,8 @@
-"""Power cut while several workers lead volumes through their lives, again and again on one disk.
+"""Power cuts while several workers run volumes through their lifecycle, again and again on one
+disk.
 
-Each boot recovers what the boots before acknowledged, checks it and its accounting, and goes on
-with the same volumes; the cut may come during the recovery too.
-"""
+Each boot recovers what earlier boots acknowledged, checks it and its accounting, and continues with
+the same volumes. The cut may also come during the recovery."""
 
 import queue
 import random

@@ -176,8 +176,8 @@ def two_nodes(driver, run_dir, pool, ceph):
 
 
 def a_client_that_is_cut_off(driver, run_dir, pool, ceph):
-    """It has writes under way; another node takes over; what the first one writes when it is back
-    is refused. Each sees a machine of its own, without the other's device in sysfs."""
+    """It is writing when another node takes over; its writes are refused when it is back. Each sees
+    a separate machine, without the other's device in sysfs."""
     network = Network(ceph)
     first = driver_on(run_dir, pool, "first", within=[*network.command, *ALONE])
     until(lambda: answers(first), "the first node does not reach the cluster")
@@ -232,7 +232,7 @@ def hide(driver, devices):
 
 
 class Network:
-    """A network name space that reaches the Ceph, until it is cut."""
+    """A network namespace that reaches the Ceph, until it is cut."""
 
     def __init__(self, ceph):
         self._space = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])

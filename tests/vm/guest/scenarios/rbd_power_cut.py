@@ -1,7 +1,6 @@
-"""The power is cut under volumes of a Ceph in the same guest, which goes with them.
+"""The power is cut under volumes of a Ceph in the same guest, which loses power too.
 
-Each boot recovers what the boots before acknowledged and goes on with the same volumes.
-"""
+Each boot recovers what earlier boots acknowledged and continues with the same volumes."""
 
 import itertools
 
