@@ -1,7 +1,7 @@
-# Every suite of scripts/test as a test of ctest with the suite's name as its label, where
-# scripts/test runs them: in build/release. ctest builds nothing; 77 counts as skipped. A label is
+# Every suite of scripts/test as a ctest test with the suite's name as its label, in build/release,
+# where scripts/test runs them. ctest builds nothing; 77 counts as skipped. A label is
 # a pattern, so `ctest -L '^ceph$'`; `ctest -LE long` is what `scripts/test all` runs.
-#   suite_tests(LOT SUITES...): suites of one lot never run beside each other, others may.
+#   suite_tests(LOT SUITES...): suites of one lot never run at the same time, others may.
 function(suite_tests lot)
   foreach(suite ${ARGN})
     add_test(NAME ${suite} COMMAND ${CMAKE_SOURCE_DIR}/scripts/test --suite ${suite})

@@ -36,8 +36,8 @@ inline std::atomic<int> refusals = 0;
 inline constexpr int kMostRefusals = 200;
 inline constexpr std::chrono::milliseconds kBeforeNextCall{5};
 
-// Calls one method and, as a CO does, again when it fails; that time counts. Throws
-// std::runtime_error with the driver's message when it goes on failing.
+// Calls one method and repeats it when it fails, as a CO does; the time of all attempts counts.
+// Throws std::runtime_error with the driver's message if it keeps failing.
 template <typename Stub, typename Request, typename Response>
 Response Call(Stub& stub,
               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench-driver: the driver under the same load as bench-raw (scenarios storage, phases, lives) and
-// bench-raw-rbd (images, storage), and what has no raw counterpart: reads (calls that change
-// nothing), create (leaves the volumes), hold (leaves them staged and published), release (takes
-// those away), ready (awaits it).
+// bench-raw-rbd (images, storage), and scenarios without a raw counterpart: reads (calls that
+// change nothing), create (leaves the volumes), hold (leaves them staged and published), release
+// (removes those), ready (waits for the driver).
 #include <sys/stat.h>
 
 #include <deque>
@@ -31,7 +31,7 @@ class Load final {
     for (int number = 0; number < options.volumes; ++number) volumes_.emplace_back(options, number);
   }
 
-  // Opens the connections, so that no timed call has to.
+  // Opens the connections, so that no timed call has to open one.
   void Connect() {
     for (Connection& connection : connections_) bench::Probe(connection);
   }

@@ -12,8 +12,8 @@ void Probe(Connection& driver);
 void GetCapacity(Connection& driver);
 void ListPage(Connection& driver, int entries);
 
-// Waits until the driver's socket accepts connections and Probe says ready; returns the seconds of
-// CLOCK_MONOTONIC at that moment. Throws when that takes longer than a minute.
+// Waits until the driver's socket accepts connections and Probe reports ready. Returns the seconds
+// of CLOCK_MONOTONIC at that moment. Throws if that takes longer than a minute.
 double AwaitReady(const Options& options);
 
 }  // namespace bench

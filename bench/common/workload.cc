@@ -21,7 +21,7 @@ double MicrosecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// What the threads of one phase share.
+// The state that the threads of one phase share.
 struct Shared {
   std::atomic<int> next = 0;
   std::mutex mutex;

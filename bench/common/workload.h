@@ -23,9 +23,9 @@ struct Result {
   int refusals = 0;                       // calls that had to be repeated; driver only
 };
 
-// Runs `act` once for every volume from 0 to volumes - 1. The workers take volumes in order and
-// each takes the next when it is done. Returns microseconds per act. Rethrows the first exception
-// after all threads have ended.
+// Runs `act` once for every volume from 0 to volumes - 1. The workers process volumes in order;
+// each one continues with the next volume when it has finished one. Returns microseconds per act.
+// Rethrows the first exception after all threads have ended.
 std::vector<double> RunOnAll(const Act& act, int volumes, int workers);
 
 // One phase after the other; all workers do the same kind of work at the same time. Phases of the

@@ -1,4 +1,4 @@
-"""What each call costs, and how many whole lives fit into a second."""
+"""The cost of each call, and the number of whole lives per second."""
 from .settings import FILESYSTEMS, LARGE_MIB, SIZE_MIB, WORKERS
 from .sides import Samples
 
@@ -37,7 +37,7 @@ def _steps(bench, settings, say) -> dict:
 
 
 def _large(bench, settings, say) -> dict:
-    """Every step on thin volumes of a size that people ask for; mkfs takes its time there."""
+    """Every step on thin volumes of a realistic size, with which mkfs takes some time."""
     say("every step, large ext4")
     return bench.alternate("phases", settings.rounds, workers=1, volumes=settings.large_volumes,
                            thin=True, size_mib=LARGE_MIB)

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, from the results and from bench/text.md, which holds what people wrote."""
+"""Writes docs/benchmarks.md, from the results and the hand-written bench/text.md."""
 import pathlib
 import string
 

@@ -1,4 +1,4 @@
-"""What the driver takes: memory, threads, processes, disk, and how it bears many volumes."""
+"""The driver's resources: memory, threads, processes, disk, and its behaviour with many volumes."""
 import os
 import pathlib
 import re
@@ -40,8 +40,8 @@ def memory(bench, settings, say) -> dict:
 
 
 def processes(bench, say) -> dict:
-    """The programs that a whole life starts, seen by strace; every step but the first stage runs
-    twice, so one mkfs means that nothing else starts anything."""
+    """The programs that a whole life starts, as seen by strace. Every step except the first stage
+    runs twice, so a single mkfs means that nothing else starts anything."""
     if shutil.which("strace") is None:
         return {"skipped": "strace is not installed"}
     say("processes of a life")

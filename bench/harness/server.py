@@ -17,7 +17,7 @@ class Server:
         self.directory = place.directory / name
         for part in ("pool", "mounts"):
             (self.directory / part).mkdir(parents=True)
-        # Thin volumes are promised many times over here, which is not what is measured.
+        # Thin volumes are overcommitted many times here, because this is not what is measured.
         self._pool = pool or f"bench=file:{self.directory}/pool,reserve=1%,overcommit=100"
         self.socket = place.sockets / f"{name}.sock"
         self.process = None
@@ -56,13 +56,13 @@ class Server:
         self.process = None
 
     def status(self) -> dict[str, int]:
-        """Threads, and kibibytes of resident memory: all, and what is not file pages."""
+        """Threads, and kibibytes of resident memory: in total, and without file pages."""
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         fields = dict(line.split(":", 1) for line in text.splitlines())
         return {key: int(fields[key].split()[0]) for key in ("VmRSS", "RssAnon", "Threads")}
 
     def cpu_seconds(self) -> float:
-        """Of the process and the children that it has waited for."""
+        """For the process and the children that it has waited for."""
         text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
         fields = text.rsplit(")", 1)[1].split()
         return sum(int(field) for field in fields[11:15]) / _TICK

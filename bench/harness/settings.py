@@ -3,7 +3,7 @@ import dataclasses
 
 WORKERS = (1, 4, 16)
 FILESYSTEMS = ("ext4", "xfs", "btrfs")
-SIZE_MIB = {"ext4": 64, "xfs": 300, "btrfs": 256}  # the smallest that each of them takes, or 64
+SIZE_MIB = {"ext4": 64, "xfs": 300, "btrfs": 256}  # the minimum of each, or 64
 LARGE_MIB = 10 * 1024
 
 

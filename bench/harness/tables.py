@@ -1,4 +1,4 @@
-"""What every page of figures has: tables, the targets, and where the figures were taken."""
+"""The common parts of all benchmark pages: tables, targets, and the description of the machine."""
 from . import machine
 
 

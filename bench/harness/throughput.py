@@ -1,5 +1,5 @@
-"""Reading and writing through a thick volume against a plain file beside it, by fio; and through a
-loop device that was made by hand, which shows how much of the difference is the kernel's."""
+"""Reading and writing through a thick volume, compared with a plain file beside it, with fio. A
+loop device that was set up by hand shows how much of the difference is the kernel's."""
 import json
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ def measure(bench, settings, say) -> dict:
     say("throughput")
     mounts = bench.server.directory / "mounts/pods"
     size = settings.fio_size_mib
-    # The filesystem in the volume needs some room beside the file.
+    # The filesystem in the volume needs some space in addition to the file.
     volumes = {"ext4": {"size_mib": size + size // 4, "prefix": "fio-ext4"},
                "block": {"size_mib": size, "prefix": "fio-block", "block": True}}
     for options in volumes.values():

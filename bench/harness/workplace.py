@@ -1,4 +1,4 @@
-"""A private mount namespace, and a directory of which nothing stays."""
+"""A private mount namespace, and a directory that is removed afterwards."""
 import os
 import pathlib
 import shutil
@@ -10,7 +10,7 @@ _INSIDE = "HOLDFAST_BENCH_NAMESPACE"
 
 
 def enter_namespace() -> None:
-    """Starts this program again in a mount namespace of its own; returns there."""
+    """Starts this program again in its own mount namespace; returns there."""
     here = os.readlink("/proc/self/ns/mnt")
     outside = os.environ.get(_INSIDE)
     if outside and outside != here:
@@ -27,7 +27,7 @@ def _mounts_below(directory: pathlib.Path) -> list[str]:
 
 
 def _loops_below(directory: pathlib.Path) -> list[str]:
-    """The loop devices whose images lie in the directory; nobody else's are touched."""
+    """The loop devices whose images are in the directory; other loop devices are not touched."""
     loops = []
     for backing in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
@@ -64,6 +64,6 @@ class Workplace:
         shutil.rmtree(self.directory)
 
     def adopt(self, server):
-        """Stops the server at the end, if nobody does so before."""
+        """Stops the server at the end, unless the caller did so before."""
         self._servers.append(server)
         return server

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writes to the host's filesystem that a volume needs, and nothing around them.
+// The writes to the host's filesystem that a volume needs, without any checks.
 #pragma once
 
 #include <cstdint>

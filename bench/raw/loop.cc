@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kAttempts = 100;  // another thread may take the number that we were offered
 
-// A number keeps what BLKROSET once said of it.
+// A loop number keeps the value that BLKROSET once set.
 void MakeWritable(int device_fd) {
   const int read_only = 0;
   if (::ioctl(device_fd, BLKROSET, &read_only) != 0) Fail("BLKROSET");
@@ -38,7 +38,7 @@ int AttachLoop(const std::string& image_path) {
     const int number = ::ioctl(control.get(), LOOP_CTL_GET_FREE);
     if (number < 0) Fail("LOOP_CTL_GET_FREE");
     const int device = ::open(LoopPath(number).c_str(), O_RDWR | O_CLOEXEC);
-    if (device < 0 && errno == ENXIO) continue;  // somebody is just unbinding it
+    if (device < 0 && errno == ENXIO) continue;  // another process is just unbinding it
     const Descriptor closer(device, "open " + LoopPath(number));
     if (::ioctl(device, LOOP_CONFIGURE, &config) == 0) {
       MakeWritable(device);

@@ -9,7 +9,7 @@ namespace bench {
 // Binds a free loop device to the image, with direct I/O; returns its number.
 int AttachLoop(const std::string& image_path);
 
-// Tells the device that its image has grown.
+// Notifies the device that its image has grown.
 void RefreshLoop(int number);
 
 // Nothing may use the device.

@@ -19,7 +19,7 @@ class RawVolume final {
   void Stage();       // attach, mount
   void Publish();
   void Stats() const;
-  void GrowImage();       // to twice its size, and tells the device
+  void GrowImage();       // to twice its size, and notifies the device
   void GrowFilesystem();  // over the device; xfs
   void Unpublish();
   void Unstage();

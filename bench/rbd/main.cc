@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench-raw-rbd: what librbd itself takes. Scenarios as of bench-driver: images (create, grow,
+// bench-raw-rbd: the cost of librbd itself. Scenarios as in bench-driver: images (create, grow,
 // delete), storage (create, delete). --directory is the cluster's.
 #include <iostream>
 

@@ -1,4 +1,4 @@
-"""What a volume in Ceph costs, side by side with librbd's own calls in the same cluster."""
+"""The cost of a volume in Ceph, next to librbd's own calls in the same cluster."""
 import dataclasses
 import functools
 
@@ -7,8 +7,8 @@ from harness.server import Server
 
 WORKERS = (1, 4, 16)
 USER = "holdfast"
-SIZE_MIB = 1024  # nothing is written to the images, so they take no room
-FEW = "few"  # a pool of its own, which stays as good as empty
+SIZE_MIB = 1024  # nothing is written to the images, so they take no space
+FEW = "few"  # a separate pool, which stays almost empty
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""docs/benchmarks-rbd.md, from the results and from bench/rbd/text.md, which people wrote."""
+"""Writes docs/benchmarks-rbd.md, from the results and the hand-written bench/rbd/text.md."""
 import pathlib
 import string
 

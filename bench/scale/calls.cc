@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench-calls: what the sidecars ask of the controller of a large cluster. Scenarios: await (until
+// bench-calls: the sidecars' calls to the controller of a large cluster. Scenarios: await (until
 // all nodes are there), capacity (of one node after the other), volumes (creations and deletions on
 // one node each), anywhere (the same, each allowing every node), list (all volumes by pages).
 #include <CLI/CLI.hpp>
@@ -104,7 +104,7 @@ void Delete(Connection& driver, const std::string& id) {
   bench::Call(driver.controller(), &Controller::Stub::DeleteVolume, request);
 }
 
-// The whole list; the time is that of all pages.
+// The whole list; the time covers all pages.
 void List(Connection& driver, const Options& options) {
   csi::v1::ListVolumesRequest request;
   request.set_max_entries(options.page);
@@ -143,7 +143,7 @@ void Run(const Options& options) {
   if (options.scenario == "await") return AwaitNodes(options);
   std::deque<Connection> connections;
   for (int number = 0; number < options.workers; ++number) {
-    // Opens it, so that no timed call has to.
+    // Opens the connection, so that no timed call has to open it.
     NodesThere(connections.emplace_back(options.socket, number));
   }
   std::vector<std::string> ids(static_cast<std::size_t>(options.calls));

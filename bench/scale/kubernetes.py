@@ -43,7 +43,7 @@ class ControlPlane:
         return self
 
     def _start_all(self) -> None:
-        # In memory: the disk's fsyncs are not what is measured.
+        # In memory, because the disk's fsyncs are not measured here.
         self._data = tempfile.mkdtemp(prefix="holdfast-etcd-", dir="/dev/shm")
         store = f"http://127.0.0.1:{self._etcd}"
         self.start("etcd", "etcd", f"--data-dir={self._data}", f"--listen-client-urls={store}",
@@ -88,7 +88,7 @@ class ControlPlane:
                           "--capacity-ownerref-level=-1", NAMESPACE=NAMESPACE, POD_NAME="bench")
 
     def install(self) -> None:
-        """What the driver needs besides nodes."""
+        """The objects that the driver needs besides nodes."""
         self.api.create({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver",
                          "metadata": {"name": DRIVER},
                          "spec": {"attachRequired": False, "storageCapacity": True}})

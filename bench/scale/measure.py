@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One controller with so many nodes: what it takes, and how fast it is."""
+"""One controller with a given number of nodes: its resources and its speed."""
 import dataclasses
 import time
 

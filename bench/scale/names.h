@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated nodes and those who call the controller both know.
+// Names that the simulated nodes and the controller's callers share.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@ namespace bench {
 inline constexpr const char* kDriver = "csi.holdfast.dev";
 inline constexpr const char* kTopologyKey = "topology.csi.holdfast.dev/node";
 inline constexpr const char* kPool = "default";
-// Larger than all that the volumes of all nodes take together: the sum of what is available tells
-// how many nodes are there.
+// Larger than all volumes of all nodes together, so that the sum of the available space shows how
+// many nodes are connected.
 inline constexpr std::int64_t kPoolBytes = std::int64_t{1} << 49;
 inline constexpr std::int64_t kVolumeBytes = std::int64_t{1} << 30;
 

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Those of src/link/node_link.cc.
+// The values of src/link/node_link.cc.
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{5000};
 

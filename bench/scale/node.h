@@ -21,7 +21,7 @@ namespace bench {
 
 class NodeStream;
 
-// What happened on all nodes together. Thread-safe.
+// Counts events on all nodes together. Thread-safe.
 class Events final {
  public:
   void Dialled() { ++dials_; }

@@ -6,7 +6,7 @@ namespace {
 
 namespace v1 = holdfast::link::v1;
 
-// Those of src/link/node_link.cc.
+// The values of src/link/node_link.cc.
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);

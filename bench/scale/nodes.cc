@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench-nodes: thousands of nodes in one process, linked to one controller over TLS, each with a
-// certificate, a token, a stream and volumes of its own. On SIGTERM it tells what happened, and
-// ends as nodes do whose power fails.
+// bench-nodes: thousands of nodes in one process, linked to one controller over TLS. Each has its
+// own certificate, token, stream and volumes. On SIGTERM it prints its counts and ends like nodes
+// that lose power.
 #include <absl/synchronization/mutex.h>
 
 #include <CLI/CLI.hpp>
@@ -39,9 +39,9 @@ Options Parse(int argc, char** argv) {
   return options;
 }
 
-// gRPC 1.51 ends its callback threads with the last channel that uses them, and frees their queue
-// twice when the next one comes at that moment, as after a restart of the controller. This channel
-// uses them for ever, by a call that is never started.
+// gRPC 1.51 ends its callback threads with the last channel that uses them. It frees their queue
+// twice if the next channel is opened at that moment, as after a restart of the controller. This
+// channel uses them permanently, through a call that is never started.
 class ThreadHolder final {
  public:
   ThreadHolder() { stub_->async()->Connect(&context_, &reactor_); }
@@ -75,7 +75,7 @@ void Run(const Options& options) {
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  // As in the driver: Debian's build looks at every lock for cycles, which takes much time.
+  // As in the driver: Debian's build checks every lock for cycles, which is slow.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const ThreadHolder holder;
   bench::Events events;

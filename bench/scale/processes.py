@@ -21,8 +21,8 @@ def raise_file_limit() -> int:
 
 
 def use_of(pid: int) -> dict:
-    """What a process takes: kibibytes of memory (resident, that part of it which is not file
-    pages), threads, file descriptors, processor time since its start."""
+    """Figures of a process: kibibytes of memory (resident, and the part that is not file pages),
+    threads, file descriptors, and processor time since its start."""
     process = pathlib.Path(f"/proc/{pid}")
     fields = dict(line.split(":", 1)
                   for line in (process / "status").read_text(encoding="utf-8").splitlines())
@@ -84,7 +84,7 @@ class Controller:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def call(self, scenario: str, **options) -> dict | float:
-        """What bench-calls prints."""
+        """The output of bench-calls."""
         flags = [f"--{name}={value}" for name, value in options.items()]
         done = subprocess.run([self._calls, scenario, f"--socket={self.socket}", *flags],
                               capture_output=True, text=True, check=False)
@@ -120,7 +120,7 @@ class Nodes:
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
     def stop(self) -> dict:
-        """What they have seen: dials, links, commands, pushes, and why streams ended."""
+        """The nodes' counts: dials, links, commands, pushes, and why streams ended."""
         if self._process is None:
             return {}
         process, self._process = self._process, None

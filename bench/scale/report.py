@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section of docs/benchmarks.md on large clusters, from the results and bench/scale/text.md.
 
-It stands between two marks, so that both `bench/run` and `bench/scale/run` can write the page."""
+It is between two marks, so that both `bench/run` and `bench/scale/run` can write the page."""
 import pathlib
 import string
 
@@ -22,7 +22,8 @@ def write(results: dict, objects: dict | None, docs: pathlib.Path) -> None:
 
 
 def present(page: pathlib.Path) -> str:
-    """The section as it stands in the page, with its marks: for who writes the rest anew."""
+    """The section as it is in the page now, with its marks, for programs that write the rest of the
+    page."""
     if not page.exists():
         return f"{BEGIN}\n{END}"
     return f"{BEGIN}{_parts(page.read_text(encoding='utf-8'))[1]}{END}"

@@ -12,11 +12,11 @@
 namespace bench {
 namespace {
 
-// Those of tests/support/service_account.py.
+// The values of tests/support/service_account.py.
 constexpr const char* kKeyId = "first";
 constexpr const char* kAudience = "holdfast-link";
 constexpr const char* kSubject = "system:serviceaccount:holdfast-system:holdfast-node";
-constexpr std::time_t kSecondsValid = 2L * 3600;  // the longest that the controller takes
+constexpr std::time_t kSecondsValid = 2L * 3600;  // the longest that the controller accepts
 
 EVP_PKEY* ReadKey(const std::string& path) {
   const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "re"),

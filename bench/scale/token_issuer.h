@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs ServiceAccount tokens as a cluster does: every node shows one of its own.
+// Signs ServiceAccount tokens as a cluster does; every node presents its own.
 #pragma once
 
 #include <openssl/evp.h>

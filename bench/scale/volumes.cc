@@ -15,7 +15,7 @@ namespace v1 = holdfast::link::v1;
 
 constexpr std::int64_t kSmallestVolume = std::int64_t{1} << 20;
 constexpr std::int64_t kStepBeside = 4096;
-constexpr int kVolumesInPart = 256;  // the most that the link takes
+constexpr int kVolumesInPart = 256;  // the maximum of the link
 constexpr std::int64_t kMostBeside = std::int64_t{1} << 20;
 
 void SetRoom(std::int64_t available, csi::v1::GetCapacityResponse& room) {

@@ -17,7 +17,7 @@ class Volumes final {
   Volumes(std::string node, int count);
 
   [[nodiscard]] holdfast::link::v1::Register Describe() const;
-  // All volumes, as the link wants them named.
+  // All volumes, in the form in which the link reports them.
   [[nodiscard]] std::vector<holdfast::link::v1::Volumes> Name() const;
   [[nodiscard]] holdfast::link::v1::Pools Measure() const;
   [[nodiscard]] holdfast::link::v1::Result Execute(const holdfast::link::v1::Command& command);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance suite on a pool in Ceph; tests/ceph/test_conformance.py starts it. What needs the
-// kernel's client is left to the guest of tests/ceph/guest.
+// The conformance suite on a pool in Ceph; tests/ceph/test_conformance.py starts it. The guest of
+// tests/ceph/guest covers what needs the kernel's client.
 #include "conformance/conformance.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 
 namespace holdfast::rbd {
 
-// Has what is private to a pool.
+// Gives access to a pool's private parts.
 class RbdUnderTest final : public conformance::PoolUnderTest {
  public:
   RbdUnderTest() {
@@ -82,7 +82,7 @@ class RbdUnderTest final : public conformance::PoolUnderTest {
   std::shared_ptr<CephPool> ceph_;
 };
 
-// A node that was cut off while it formatted must not mark what its successor has zeroed.
+// A node that was cut off while formatting must not mark an image that its successor has zeroed.
 TEST_CASE("a mark that was refused is not set any more") {
   RbdUnderTest pool;
   const auto call = pool.NewCall();

@@ -12,7 +12,7 @@ import rbd_driver
 from driver_fixtures import directory  # noqa: F401
 
 USER = "holdfast"
-# What docs/ceph.md asks operators to grant.
+# The caps that docs/ceph.md asks operators to grant.
 CAPS = (("mon", "profile rbd"), ("osd", "profile rbd pool=rbd"))
 
 
@@ -29,7 +29,7 @@ def ceph():
 
 @pytest.fixture
 def new_driver(directory, ceph):  # noqa: F811
-    """Starts drivers; afterwards each must delete what is left, and the Ceph be as before."""
+    """Starts drivers. Afterwards each must delete its volumes, and the Ceph must be as before."""
     drivers = []
 
     def start(name="driver", user=USER, **options):
@@ -53,7 +53,7 @@ def driver(new_driver):
 
 @pytest.fixture
 def image_watch(ceph):
-    """Has an image open, as a client on another machine would; returns what ends that."""
+    """Opens an image as a client on another machine would; returns a function that closes it."""
     watches = []
 
     def start(image):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel's rbd shows in sysfs, laid over /sys/bus of this mount name space, for kernels
-that have none. Its devices are loop devices, so that a driver can format and mount them."""
+"""A fake of the kernel's rbd in sysfs, mounted over /sys/bus of this mount namespace, for kernels
+without rbd. Its devices are loop devices, so that a driver can format and mount them."""
 
 import fcntl
 import os
@@ -18,13 +18,13 @@ def run(*command):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout.strip()
 
 
-# linux/loop.h: two calls, and the place of the label in what they take.
+# linux/loop.h: two calls, and the position of the label in their argument.
 LOOP_SET_STATUS64, LOOP_GET_STATUS64 = 0x4C04, 0x4C05
 STATUS_SIZE, LABEL_AT, LABEL_SIZE = 232, 56, 64
 
 
 def label(loop, image):
-    """Lets the driver find the image's volume behind what is a loop device in truth."""
+    """Makes the driver find the image's volume behind a device that is really a loop device."""
     text = f"holdfast:{re.search('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', image)[0]}:kernel"
     with open(loop, "rb") as device:
         status = bytearray(STATUS_SIZE)
@@ -82,7 +82,7 @@ class KernelRbd:
             run("losetup", "--detach", loop)
 
     def unmapped(self):
-        """The index that the driver told the kernel to unmap last, or None."""
+        """The index that the driver asked the kernel to unmap last, or None."""
         found = re.findall(r"\d+", (self.bus / "rbd" / "remove_single_major").read_text())
         return int(found[-1]) if found else None
 

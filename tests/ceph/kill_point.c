@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into the driver: kills it at the N-th call that it makes into Ceph's libraries.
+// Preloaded into the driver: kills it at its N-th call into Ceph's libraries.
 //
-// The driver finds these calls by dlsym. This one's dlsym hands out small routines in their place
-// that count first. What to do is in a file that the test maps too (struct orders); "when" counts
-// down from N, and "microseconds" after the N-th call has begun the process is gone.
+// The driver finds these functions with dlsym. This dlsym returns small routines instead, which
+// count first. The orders are in a file that the test maps too (struct orders): "when" counts down
+// from N, and the process is killed "microseconds" after the start of the N-th call.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct orders {
 static struct orders* orders;
 static unsigned char* next_routine;
 
-// Those that go to the cluster; the others only build arguments and take answers apart.
+// The functions that talk to the cluster; the others only build arguments and parse answers.
 static const char* const counted[] = {"rados_write_op_operate2",
                                       "rados_read_op_operate",
                                       "rados_exec",
@@ -72,7 +72,8 @@ static void emit_load_rax(const void* value) {
   emit(&value, sizeof(value));
 }
 
-// Keeps the arguments, calls before_call(name), goes on to the real function (x86-64, System V).
+// Saves the arguments, calls before_call(name), continues with the real function (x86-64, System
+// V).
 static void* make_routine(const char* name, void* real) {
   void* const routine = next_routine;
   emit("\x57\x56\x52\x51\x41\x50\x41\x51\x48\x83\xec\x08", 12);  // push 6 registers, align
@@ -92,6 +93,6 @@ void* dlsym(void* handle, const char* name) {
   for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); ++i) {
     if (strcmp(name, counted[i]) == 0) return make_routine(counted[i], real(handle, name));
   }
-  // A jump, not a call: RTLD_NEXT means next after whoever calls.
+  // A jump, not a call: RTLD_NEXT means the object after the caller.
   return real(handle, name);
 }

@@ -121,7 +121,7 @@ def boot_id():
 
 
 def has_all_parts(ceph, volume_id):
-    """Of an image as librbd makes it: header, object map, nothing marked as unsound."""
+    """True for an image as librbd creates it: header, object map, nothing marked as damaged."""
     info = ceph.image_info(image_of(ceph, volume_id))
     objects = ceph.rados("ls").split()
     return info["flags"] == [] and all(f"{part}.{info['id']}" in objects
@@ -139,7 +139,7 @@ def moment(seconds):
 
 
 def residue(ceph, namespace=""):
-    """What deleted volumes left: journal keys, images, and objects of images."""
+    """Remains of deleted volumes: journal keys, images, and objects of images."""
     place = ["--namespace", namespace] if namespace else []
     objects = [name for name in ceph.rados(*place, "ls").split()
                if name.startswith(("rbd_data.", "rbd_header.", "rbd_id.", "rbd_object_map."))]

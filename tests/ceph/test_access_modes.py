@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes that several nodes use: which access modes there are, and what the controller makes of
-the nodes that the cluster records. What the nodes do with them is tests/ceph/guest's."""
+"""Volumes that several nodes use: the access modes, and the controller's view of the nodes that the
+cluster records. tests/ceph/guest tests what the nodes do with them."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_modes_of_several_nodes(access, mode, driver):
                          volume_capabilities=[capability(access, mode=mode)])
     assert answer.confirmed.volume_capabilities and not answer.message
     parameters = {"provisioning": "thin"}
-    # The cluster counts for some seconds before it has statistics.
+    # The cluster needs some seconds before it has statistics.
     room = until_it_works(lambda: driver.call(
         "GetCapacity", volume_capabilities=[capability(access, mode=mode)], parameters=parameters))
     assert room.available_capacity > 0
@@ -75,7 +75,7 @@ def test_readers_do_not_format(driver):
 
 
 def test_growth_of_what_is_read_raw_is_for_the_nodes_to_see(driver):
-    """A kernel that reads only is not told of it."""
+    """A read-only kernel client is not notified."""
     for mode, told in ((READERS, True), (MANY, False)):
         volume = create(driver, "block", mode, name=mode)
         grown = driver.call("ControllerExpandVolume", volume_id=volume.volume_id,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool whose name or monitors lead somewhere else than before, and a driver that remembers nothing
-of it, as a controller's pod: volumes never seem to be gone."""
+"""A pool whose name or monitors lead to another place than before, and a driver that has no record
+of it, such as a controller's pod: volumes must never seem to be deleted."""
 
 import pytest
 

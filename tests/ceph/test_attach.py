@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters that attach (--attach): the controller says which node may have a volume, and takes it
-from one that is gone."""
+"""Clusters that attach (--attach): the controller decides which node may have a volume, and takes
+it from a node that is lost."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -133,7 +133,7 @@ def test_a_node_stages_only_what_is_published_to_it(two, directory):
     with refused("FAILED_PRECONDITION", "with access mode SINGLE_NODE_WRITER, not this one"):
         stage(first, READERS)
     with refused("FAILED_PRECONDITION", "this kernel has no rbd|lacks image features"):
-        stage(first)  # as far as this host lets it
+        stage(first)  # as far as this host allows
     unpublish(first, volume_id)
 
 
@@ -171,7 +171,7 @@ def test_readers_are_fenced_one_by_one(two, ceph):
 
 
 def test_many_nodes_at_once(two, ceph):
-    """Of those that want it alone one gets it; of those that share it all."""
+    """If all want it alone, one gets it; if all share it, all get it."""
     alone, shared = create(two[0]), create(two[0], "shared", mode=READERS)
 
     def try_to(driver, node):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The caps of two Ceph users, as docs/ceph.md has them: each side's suffice, the node's are less.
+"""The caps of the two Ceph users in docs/ceph.md: each side's caps suffice, and the node has fewer.
 
-What the node's kernel does with them is seen in a cluster (tests/e2e-rbd).
+tests/e2e-rbd tests the node's kernel with these caps in a cluster.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ NAMESPACE = "caps"
 
 @pytest.fixture(params=["", NAMESPACE])
 def place(request, ceph):
-    """The Ceph pool, or a name space in it."""
+    """The Ceph pool, or a namespace in it."""
     if not request.param:
         return "rbd"
     ceph.rbd("namespace", "create", f"rbd/{NAMESPACE}")
@@ -34,7 +34,7 @@ def place(request, ceph):
 
 @pytest.fixture
 def pools(ceph, place):
-    """The --pool flag of each side, with a user of its own."""
+    """The --pool flag of each side, each with its own user."""
     flags = {}
     for side in ("controller", "node"):
         user = f"{side}-{place.replace('/', '-')}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a volume's condition tells of its image, of who has that open, and of the cluster's health;
-and that nobody who is at work on the volume makes it look wrong."""
+"""A volume's condition reports its image, the clients that have it open, and the cluster's health.
+A process that is working on the volume never makes it look abnormal."""
 
 import itertools
 import json
@@ -19,11 +19,11 @@ from test_faults import BOUND_SECONDS, frozen, full, quota, until_it_works  # no
 
 MIB = driver_module.MIB
 NORMAL = ""
-HEALTH_SECONDS = 120  # until the monitors tell what is, and the driver asks them again
+HEALTH_SECONDS = 120  # until the monitors report the state, and the driver asks them again
 
 
 def condition(driver, volume):
-    """What is wrong, or NORMAL; ListVolumes says the same."""
+    """The problem, or NORMAL; ListVolumes reports the same."""
     said = told(driver, volume)
     listed = [entry for entry in driver.call("ListVolumes").entries
               if entry.volume.volume_id == volume.volume_id]
@@ -134,14 +134,14 @@ def test_who_grows_it_is_no_stranger(driver, ceph, image_watch):
     while True:
         change_record(ceph, driver_module.uuid_of(volume.volume_id), grow_to_bytes=80 * MIB)
         said = told(driver, volume)
-        # The driver looks now and then for what is half done, and ends it.
+        # The driver regularly looks for interrupted work, and finishes it.
         if record(ceph, volume.volume_id)["grow_to_bytes"] != 0:
             break
     assert said == NORMAL
 
 
 def test_a_volume_that_changes_is_not_judged(driver, ceph, image_watch):
-    """Nodes come and go, so whoever has it open may be one of them."""
+    """Nodes connect and disconnect, so a client that has the image open may be one of them."""
     volume = driver.create("pvc", size=64 * MIB)
     image_watch(image_of(ceph, volume.volume_id))
     enough = threading.Event()
@@ -214,7 +214,7 @@ def data_pool(ceph):
 
 
 def set_size(ceph, pool, size):
-    """How many object stores the pool wants, of which there is one, to serve anything."""
+    """The number of object stores that the pool needs before it serves; only one exists."""
     ceph.ceph("osd", "pool", "set", pool, "size", str(size), "--yes-i-really-mean-it")
     ceph.ceph("osd", "pool", "set", pool, "min_size", str(size))
 
@@ -238,7 +238,7 @@ def unserved(ceph, data_pool):
 
 
 def test_data_that_is_not_served(data_pool, unserved, new_driver, ceph):
-    """That of another pool is none of the volume's."""
+    """The check of another pool does not concern the volume."""
     driver = new_driver("split", user="both", location=f"rbd,dataPool={data_pool}")
     volume = driver.create("pvc", size=64 * MIB)
     assert condition(driver, volume) == NORMAL
@@ -254,7 +254,7 @@ def test_another_pool_that_is_full(data_pool, driver, ceph):
     ceph.rados("put", "one", "/etc/hostname", pool=data_pool)
     ceph.ceph("osd", "pool", "set-quota", data_pool, "max_objects", "1")
     until(lambda: "POOL_FULL" in checks(ceph), "the quota is not seen", HEALTH_SECONDS)
-    driver.restart()  # what it asked before is forgotten
+    driver.restart()  # its earlier answer is forgotten
     assert condition(driver, volume) == NORMAL
 
 
@@ -296,7 +296,7 @@ def test_an_object_store_that_hangs_is_waited_for_once(driver, ceph, frozen):  #
 
 
 def lists_during_a_hang(driver, ceph, frozen):  # noqa: F811
-    """What lists say, some of which are half done when the store stops."""
+    """The answers of lists, some of which are in progress when the store stops."""
     until_it_works(lambda: driver.call("ListVolumes"))
     enough, said = threading.Event(), []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster that stands still, restarts, refuses, fences or is full: nothing is lost, doubled or
+"""A cluster that hangs, restarts, refuses, fences or is full: nothing is lost, duplicated or
 stuck."""
 
 import contextlib
@@ -22,7 +22,7 @@ from rbd_driver import change_record, image_of, journal, moment, record, residue
 
 MIB = driver_module.MIB
 ASKERS, CREATORS = 32, 4
-BOUND_SECONDS = 55  # what a CO's sidecars wait, less a little
+BOUND_SECONDS = 55  # slightly less than a CO's sidecars wait
 
 
 def expand(driver, volume_id, required):
@@ -62,7 +62,8 @@ def test_an_object_store_that_hangs(driver, ceph, frozen):
 
 
 def ending_of(driver, method):
-    """What the driver's log says of the only such call that has ended, also unseen by its caller."""
+    """The driver's log entry of the only such call that has ended, even if its caller did not
+    wait."""
     def ended():
         calls = [json.loads(line) for line in driver.log().splitlines() if '"call"' in line]
         return next((call for call in calls if call["method"] == method), None)
@@ -72,7 +73,7 @@ def ending_of(driver, method):
 
 @pytest.mark.slice
 def test_an_answer_after_the_deadline_is_uncertain(driver, ceph, frozen):
-    """Whatever its code is: nobody was there any more to hear it."""
+    """Any code will do: its caller no longer waited for it."""
     volume = driver.create("pvc", size=64 * MIB)
     ceph.rbd("rm", "--no-progress", f"rbd/{image_of(ceph, volume.volume_id)}")
     frozen()
@@ -80,8 +81,8 @@ def test_an_answer_after_the_deadline_is_uncertain(driver, ceph, frozen):
     with refused("DEADLINE_EXCEEDED"):
         driver.call("ControllerExpandVolume", timeout=seconds, volume_id=volume.volume_id,
                     capacity_range=csi_client.at_least(80 * MIB))
-    # gRPC rounds the time up that it tells the server, whose clock starts later, too: the caller
-    # gives up some milliseconds before the driver knows that.
+    # gRPC rounds up the time that it sends to the server, whose clock also starts later. So the
+    # caller gives up some milliseconds before the driver knows that.
     until(lambda: time.monotonic() > began + 2 * seconds, "time stands still")
     ceph.signal("osd.0", signal.SIGCONT)
     assert ending_of(driver, "ControllerExpandVolume")["code"] == "UNAVAILABLE"
@@ -116,8 +117,8 @@ def test_whoever_must_wait_is_told_why_before_its_deadline(driver, ceph, frozen)
 
 
 def until_it_works(call, seconds=60, others=()):
-    """Repeats a call as a CO does: only while the code says that it may still be running; or is one
-    of the others."""
+    """Repeats a call as a CO does, but only while the code says that it may still be running, or is
+    one of the given codes."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -149,7 +150,7 @@ def is_whole(ceph, volume_id):
 
 
 def test_two_controllers_that_want_the_same_names(driver, new_driver, ceph):
-    """Neither knows of the other, and they want other volumes: what is in the cluster decides."""
+    """The two do not know each other and want different volumes: the cluster's contents decide."""
     wishes = {driver: "-m 1", new_driver("other", node="other-node"): "-m 2"}
     names = [f"pvc-{number}" for number in range(24)]
     together = threading.Barrier(len(wishes))
@@ -172,7 +173,7 @@ def test_two_controllers_that_want_the_same_names(driver, new_driver, ceph):
 
 @pytest.mark.slice
 def test_what_another_controller_is_making_is_left_to_it(driver, ceph):
-    """Unless it has been at it for longer than it takes."""
+    """Unless it has been running for longer than it takes."""
     volume = driver.create("pvc", size=64 * MIB)
     image = image_of(ceph, volume.volume_id)
     for wish in ("", "-m 1"):
@@ -190,8 +191,8 @@ def test_what_another_controller_is_making_is_left_to_it(driver, ceph):
 
 
 def test_two_controllers_at_odds(driver, new_driver, ceph):
-    """One makes and one deletes the same volume, over and over: whatever is left is whole, because
-    nobody's late deletion reaches a later image."""
+    """One driver creates and one deletes the same volume, repeatedly. Any remaining volume is
+    complete, because a late deletion never reaches a later image."""
     other = new_driver("other", node="other-node")
     volume_id = driver.create("pvc", size=64 * MIB).volume_id
     enough = threading.Event()
@@ -212,7 +213,7 @@ def test_two_controllers_at_odds(driver, new_driver, ceph):
     until_it_works(lambda: other.delete(volume_id))
     until_it_works(lambda: driver.create("pvc", size=64 * MIB))
     assert is_whole(ceph, volume_id)
-    # What both made and removed at once may stay as an orphan, which is told.
+    # An image that both created and removed at once may remain as an orphan, which is reported.
     driver.delete(volume_id)
     for image in ceph.images():
         assert driver_module.uuid_of(volume_id) in image
@@ -234,7 +235,7 @@ def test_a_monitor_that_restarts(driver, ceph):
 
 @pytest.fixture
 def silent(ceph):
-    """Stops every monitor: it takes connections and answers nothing."""
+    """Stops every monitor: it accepts connections but does not answer."""
     def begin():
         ceph.signal("mon.a", signal.SIGSTOP)
     yield begin
@@ -331,7 +332,7 @@ def test_a_missing_keyring_is_told_at_the_start(directory, ceph):
 
 
 def test_the_pool_of_another_cluster_is_not_taken(new_driver, ceph):
-    """Volumes must never seem to be gone because a name stands for another pool now."""
+    """Volumes must never seem to be deleted because a name now means another pool."""
     driver = new_driver()
     volume = driver.create("pvc-1")
     known = driver.directory / "state" / "pools" / "ceph.json"
@@ -359,7 +360,7 @@ def quota(request):
 
 @contextlib.contextmanager
 def full(ceph, quota):
-    """The pool takes no further object, or byte."""
+    """The pool accepts no more objects, or bytes."""
     ceph.ceph("osd", "pool", "set-quota", "rbd", quota, "1")
     try:
         until(lambda: "full_quota" in ceph.ceph("osd", "pool", "ls", "detail"),
@@ -372,7 +373,8 @@ def full(ceph, quota):
 
 
 def test_a_full_pool(quota, new_driver, ceph):
-    """Also one that no image was ever removed from, where librbd has nothing to note it in."""
+    """This includes a pool from which no image was ever removed, where librbd has no object for
+    notes."""
     if "rbd_trash" in ceph.rados("ls").split():
         ceph.rados("rm", "rbd_trash")
     driver = new_driver()
@@ -381,7 +383,7 @@ def test_a_full_pool(quota, new_driver, ceph):
         with refused("RESOURCE_EXHAUSTED", "full or at its quota|no room"):
             driver.create("pvc-2", size=64 * MIB)
         assert driver.listed() == [volume.volume_id]
-        driver.delete(volume.volume_id)  # what makes room must work
+        driver.delete(volume.volume_id)  # calls that free space must work
         assert residue(ceph) == []
     until_it_works(lambda: driver.create("pvc-2", size=64 * MIB))
 

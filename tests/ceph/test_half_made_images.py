@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that a kill has left without some of their parts. (test_kills.py and test_system_calls.py
-make such by kills.)"""
+"""Images that lack some of their parts after a kill. (test_kills.py and test_system_calls.py create
+such images with kills.)"""
 
 import pytest
 
@@ -40,6 +40,6 @@ def test_a_repeated_creation_accepts_none(damage, driver, ceph):
     assert has_all_parts(ceph, volume.volume_id)
     assert "object-map" in ceph.image_info(image_of(ceph, volume.volume_id))["features"]
     driver.delete(volume.volume_id)
-    for name in residue(ceph):  # of an image without header or id nobody knows these
+    for name in residue(ceph):  # unknown for an image without header or id
         assert name.startswith(("rbd_header.", "rbd_object_map.", "rbd_id.")), name
         ceph.rados("rm", name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver makes of the devices that the kernel's rbd shows, with a sysfs that stands in for
-the kernel's (kernel_rbd.py): whose they are, and how images keep what formatting did to them.
+"""The driver's handling of the devices that the kernel's rbd shows, with a fake sysfs (kernel_rbd.py):
+which volume they belong to, and how images record that they were formatted.
 
-The kernel's own part is tests/ceph/guest's.
+tests/ceph/guest tests the kernel's part.
 """
 
 import pytest
@@ -22,7 +22,8 @@ FAR = "10.9.8.99:0/4712"  # that no other test fences
 
 @pytest.fixture
 def kernel(directory, ceph, new_driver):
-    """After the drivers' fixture, so that this ends first, and they find what the host has."""
+    """Depends on the drivers' fixture, so that this one ends first and the drivers find the host's
+    real sysfs."""
     made = KernelRbd(directory, ceph)
     yield made
     made.end()
@@ -47,7 +48,7 @@ def test_a_controller_has_no_devices(kernel, new_driver, ceph):
 
 @pytest.mark.slice
 def test_a_node_may_be_named_as_the_controller(new_driver, ceph):
-    """Readers have no watch, so the record of who has the volume is all there is."""
+    """Readers have no watch, so only the record shows which nodes have the volume."""
     driver = new_driver(role="controller", node="controller")
     volume_id = driver.create("pvc", size=64 * MIB).volume_id
     record_nodes(ceph, volume_id, holder("controller", FAR, "readers"))
@@ -145,7 +146,7 @@ def test_a_formatting_that_had_ended_but_for_its_record_is_recorded(staged):
 
 
 def without_superblocks(content):
-    """Nothing is recognised any more; what the files hold is all there."""
+    """The signature is gone, but the contents of the files are intact."""
     content[:1 << 20] = bytes(1 << 20)
     content[-(1 << 20):] = bytes(1 << 20)
 
@@ -153,7 +154,7 @@ def without_superblocks(content):
 @pytest.mark.slice
 @pytest.mark.parametrize("state", ["ready", "formatting"])
 def test_a_record_of_before_the_formatting_is_not_believed(state, staged):
-    """Not even when nothing on the device says what it holds."""
+    """Not even if nothing on the device shows its content."""
     stored = staged.record()
     before = staged.change_content(without_superblocks)
     uuid = "" if state == "ready" else "7c0e4f3e-0000-4000-8000-000000000002"
@@ -206,7 +207,7 @@ def test_another_machine_of_one_name_is_judged_by_its_watch(kernel, driver, ceph
     assert address not in ceph.ceph("osd", "blocklist", "ls")
     end_watch()
     with pytest.raises(csi_client.grpc.RpcError):
-        stage()  # there is no kernel that could map it
+        stage()  # no kernel here can map it
     assert address in ceph.ceph("osd", "blocklist", "ls"), "it is gone, as its watch is"
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 at and in every call into Ceph's libraries: the CO's repetition finishes what began."""
+"""kill -9 at and within every call into Ceph's libraries: the CO's repeated call finishes the
+work."""
 
 import mmap
 import os
@@ -65,7 +66,7 @@ def run_killed(driver, kill_point, call, number, microseconds=0):
     except csi_client.grpc.RpcError as error:
         assert kill_point.victim, error.details()
         died = True
-    if kill_point.victim:  # ordered, so it comes
+    if kill_point.victim:  # ordered, so it will come
         driver.server.process.wait(DYING_SECONDS)
         died = True
     kill_point.disarm()
@@ -109,7 +110,7 @@ def test_create(driver, kill_point, ceph):
 
 
 def test_create_is_undone_for_another_request(driver, kill_point, ceph):
-    """The CO was never told of it, and asks for something else by the same name now."""
+    """The CO never got an answer, and now requests something else with the same name."""
     driver.restart()
     for number in range(3, 7):
         run_killed(driver, kill_point, lambda: driver.create("pvc", size=64 * MIB), number)
@@ -171,7 +172,8 @@ def test_publish(attaching, kill_point, ceph):
 
 @pytest.mark.slice
 def test_unpublish_from_a_node_that_is_gone(attaching, kill_point, ceph):
-    """Once it has answered the node is fenced, and at no moment is it forgotten before that."""
+    """Once the call has been answered, the node is fenced, and it is never forgotten before
+    that."""
     addresses = {}
 
     def prepare(number):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is half done in the cluster and nobody repeats: ended by itself, or told of."""
+"""Half-done work in the cluster that is not repeated: finished automatically, or reported."""
 
 import subprocess
 
@@ -16,7 +16,7 @@ LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 def left(driver):
-    """The problems that are told, by kind."""
+    """The reported problems, by kind."""
     return {one.kind: one.problem for one in driver.client.admin("ListLeftovers").leftovers}
 
 
@@ -25,7 +25,7 @@ def rounds(driver):
 
 
 def look(driver):
-    """Starts the driver anew and waits for its first look."""
+    """Starts the driver again and waits for its first round."""
     driver.restart()
     until(lambda: rounds(driver) >= 1, "the first round", ROUND_SECONDS)
 
@@ -54,7 +54,8 @@ def test_what_nobody_repeats_is_ended(driver, ceph):
 
 @pytest.mark.slice
 def test_what_is_in_doubt_is_told_and_left(driver, ceph):
-    """An image that no record names, a damaged record, and an image that somebody has open."""
+    """An image that no record names, a damaged record, and an image that another client has
+    open."""
     orphan, damaged = [driver.create(name, size=64 * MIB).volume_id for name in ("a", "b")]
     image, uuid = image_of(ceph, orphan), driver_module.uuid_of(damaged)
     sound = ceph.directory / "sound"

@@ -75,7 +75,7 @@ def test_both_kinds_beside_each_other(linked, ceph):
             if not token:
                 break
         assert sorted(seen) == sorted(volume.volume_id for volume in shared + local), size
-    # Wherever a pod is, what is left is the Ceph pool's.
+    # Wherever a pod is, the free space is the Ceph pool's.
     everywhere = linked.call("GetCapacity", parameters={**THIN, "pool": "ceph"})
     there = linked.call("GetCapacity", parameters={**THIN, "pool": "ceph"},
                         accessible_topology=cluster_module.segment("n1"))

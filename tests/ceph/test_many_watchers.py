@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More clients of one image than a first question has room for."""
+"""More clients of one image than fit into the first query's buffer."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that calls leave behind: librbd takes most of a megabyte for each image that is open, and
-glibc does not give it back."""
+"""Memory that calls leave behind: librbd needs almost a megabyte for each open image, and glibc
+does not return it."""
 
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ import driver as driver_module
 
 MIB = driver_module.MIB
 VOLUMES, LISTS = 60, 16
-MOST_MIB = 20  # eight images, and what the threads of sixteen calls take
+MOST_MIB = 20  # eight images, and the threads of sixteen calls
 
 
 def resident_mib(driver):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that are older than the images they name, or name others' images: nothing is removed that
-is not proved to be the volume's own and unwanted. (What formatting makes of such records is
-test_kernel_devices.py's.)"""
+"""Records that are older than the images they name, or that name other owners' images: only an
+image that is provably the volume's own and unwanted is removed. (test_kernel_devices.py tests
+formatting with such records.)"""
 
 import pytest
 
@@ -112,7 +112,7 @@ def test_an_image_of_another_id(driver, ceph, used):
 @pytest.mark.slice
 @pytest.mark.parametrize("state", ["ready", "allocating", "deleting"])
 def test_a_record_that_names_an_image_of_others(state, driver, ceph, used):
-    """Whoever has a node's key can write records."""
+    """Any process that has a node's key can write records."""
     volume_id, image = used
     other = driver.create("other", size=64 * MIB).volume_id
     uuid, stored = driver_module.uuid_of(other), record(ceph, other)

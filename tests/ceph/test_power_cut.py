@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def ceph(directory):
-    """One of its own, whose store outlives the cut."""
+    """A separate Ceph, whose store survives the cut."""
     daemons = ceph_cluster.CephDaemons(directory / "ceph", watch_timeout=5, store="bluestore")
     try:
         daemons.start(manager=False)
@@ -26,7 +26,7 @@ def ceph(directory):
 
 
 def test_the_store_comes_back_after_the_drivers(new_driver, ceph):
-    """Until then the map that the monitors give out says that it is still where it was."""
+    """Until then the monitors' map says that the store is still at its old address."""
     living = new_driver("living")
     volume = living.create("pvc-1", size=64 * MIB)
     ceph.cut_power()

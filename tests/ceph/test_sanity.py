@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""csi-sanity's specs of Identity and Controller against volumes in Ceph; those of the node need its
+"""csi-sanity's specs of Identity and Controller against volumes in Ceph. The node's specs need the
 kernel's rbd (tests/ceph/guest)."""
 
 import os

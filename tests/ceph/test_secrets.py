@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials that calls bring along: a pool without a user of its own."""
+"""Credentials in calls, for a pool that has no user of its own."""
 
 import pathlib
 
@@ -27,10 +27,10 @@ def secrets(ceph):
 
 @pytest.fixture
 def bare(new_driver, secrets, ceph):
-    """A driver that knows no user until it is told."""
+    """A driver that knows no user until a call names one."""
     driver = new_driver(user=None, flags=("--attach",))
     yield driver
-    # So that the fixture's own look at what is left finds it.
+    # So that the fixture's own check for leftovers finds it.
     if driver.server.process.poll() is None:
         create(driver, secrets, "last")
         for volume_id in driver.listed():
@@ -117,7 +117,7 @@ def test_before_there_are_any(bare, secrets):
     for call in calls_without(bare, volume_id):
         with refused("UNAVAILABLE", "no user of its own.*userID and userKey"):
             call()
-    # What needs no cluster works.
+    # Calls that need no cluster work.
     bare.call("NodeUnstageVolume", volume_id=volume_id, staging_target_path="/var/tmp/none")
     create(bare, secrets)
     for call in calls_without(bare, volume_id):
@@ -145,7 +145,7 @@ def test_the_key_is_kept_in_memory_alone(bare, secrets, ceph, staging):
 
 
 def test_each_call_is_made_as_who_it_says(bare, secrets, ceph):
-    """Also while calls of another user are under way; and a user who may not, may not."""
+    """Also while calls of another user are running; and a user without permission is refused."""
     ceph.make_user("watcher", ("mon", "profile rbd-read-only"), ("osd", "profile rbd-read-only"))
     watcher = {"userID": "watcher", "userKey": key_of(ceph, "watcher")}
     for number in range(3):

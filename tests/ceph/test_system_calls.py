@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kill, or a broken connection, at each system call by which an operation tells the cluster
-something: the CO's repetition finishes what began. (test_kills.py does it between the libraries'
-calls; here messages are cut off within one.)
-"""
+"""A kill, or a broken connection, at each system call with which an operation sends something to
+the cluster: the CO's repeated call finishes the work. (test_kills.py does this between the
+libraries' calls; here messages are cut off within one.)"""
 
 import collections
 import contextlib
@@ -56,13 +55,13 @@ class Tracer:
         self.process.terminate()
         try:
             self.process.wait(STRACE_SECONDS)
-        except subprocess.TimeoutExpired:  # it can miss the end of whom it has just killed
+        except subprocess.TimeoutExpired:  # it can miss the end of its victim
             self.process.kill()
             self.process.wait()
 
 
 def at_sends(driver, fault, prepare, call, check):
-    """The fault at each send of the call, in a call of its own."""
+    """The fault at each send of the call, with a new call each time."""
     sends = count_sends(driver, prepare, call, check)
     assert sends >= 4, "it speaks to the cluster"
     struck = 0
@@ -81,7 +80,7 @@ def at_sends(driver, fault, prepare, call, check):
 
 
 def count_sends(driver, prepare, call, check):
-    """Those of the busiest thread, which is the object store's, once it is connected."""
+    """The sends of the busiest thread, which serves the object store once it is connected."""
     warm = prepare(-1)
     call(warm)
     check(warm)
@@ -95,7 +94,7 @@ def count_sends(driver, prepare, call, check):
 
 
 def has_died(driver):
-    """Who has been sent SIGKILL answers nothing more."""
+    """A process that has been sent SIGKILL answers nothing more."""
     try:
         driver.listed()
         return False

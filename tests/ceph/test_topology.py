@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool that only nodes with a label reach: where its volumes are wanted, told and counted."""
+"""A pool that only nodes with a label reach: placement, reported topology and capacity of its
+volumes."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller does with images: every operation, repeated and refused."""
+"""The controller's operations on images: each operation, repeated and refused."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def test_the_record_holds_the_request(driver, ceph):
 def test_the_same_name_is_the_same_volume(driver, new_driver):
     first = driver.create("pvc-1", size=64 * MIB)
     assert driver.create("pvc-1", size=64 * MIB) == first
-    # Another controller, which has nothing but the cluster.
+    # Another controller, which has only the cluster to rely on.
     other = new_driver("other", node="other-node")
     assert other.create("pvc-1", size=64 * MIB) == first
     assert other.listed() == [first.volume_id]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real API server with its etcd, alone: it takes and keeps objects, and nothing acts on them."""
+"""A real API server with its etcd and nothing else: it accepts and stores objects, and nothing acts
+on them."""
 
 import os
 import pathlib

@@ -10,17 +10,18 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 DIRECTORY = pathlib.Path(os.environ.get("HOLDFAST_TOOLS_DIR", REPOSITORY / "build" / "tools"))
 PROGRAMS = {"helm": ("helm.sh/helm/v3", "cmd/helm", "v3.22.0"),
             "kubeconform": ("github.com/yannh/kubeconform", "cmd/kubeconform", "v0.8.0")}
-# The oldest Kubernetes that the chart takes, and the one that the driver is tried with.
+# The oldest Kubernetes that the chart accepts, and the one that the driver is tested with.
 KUBERNETES = ("v1.33.5", "v1.36.1")
 
 
 def find_go():
-    """Sees to a Go that is new enough for all that is built here, whatever is installed."""
+    """Provides a Go that is new enough for everything that is built here, whatever is installed."""
     subprocess.run([REPOSITORY / "scripts" / "go-tools"], check=True)
 
 
 def go(*words, **environment):
-    # Away from any module, whose own requirements would count; with the Go that a module asks for.
+    # Outside any module, because its requirements would count; with the Go version that the module
+    # requests.
     settings = {"GOTOOLCHAIN": "auto", "CGO_ENABLED": "0", **environment}
     return subprocess.run([DIRECTORY / "go", *words], cwd="/", env={**os.environ, **settings}, check=True,
                           capture_output=True, text=True).stdout

@@ -40,12 +40,12 @@ PATTERN = "{{ .Group }}-{{ .ResourceAPIVersion }}-{{ .ResourceKind }}.json"  # f
 
 
 def write(openapi, directory):
-    """Writes GROUP-VERSION-KIND.json for every kind; in the core, VERSION stands for GROUP too."""
+    """Writes GROUP-VERSION-KIND.json for every kind; for the core group, VERSION replaces GROUP."""
     definitions = {name: strict(schema) for name, schema in openapi["definitions"].items()}
     directory.mkdir(parents=True, exist_ok=True)
     for name, definition in definitions.items():
         for kind in definition.get(KIND, ()):
-            # Options of requests have the group and version of every API; these are no objects.
+            # Request options have the group and version of every API; they are not objects.
             if name.endswith("Options") or name.endswith("WatchEvent"):
                 continue
             parts = {part: definitions[part] for part in needed(definitions, name)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the chart gives for a set of values."""
+"""The chart's output for a set of values."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link's certificates: both of one authority, with the names that the other side wants."""
+"""The link's certificates: both from one authority, with the names that the other side requires."""
 
 import base64
 import os

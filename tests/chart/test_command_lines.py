@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver takes the command lines that the chart gives, and its two sides find each other.
+"""The driver accepts the command lines that the chart generates, and its two sides find each other.
 
-Only what is the machine's is put in place of what is the pod's: paths, ports, the cluster's keys.
+Only the pod's own values are replaced by the machine's: paths, ports, the cluster's keys.
 """
 
 import base64
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(bool(mount_namespace.what_the_host_lacks()),
 
 
 class Pod(Server):
-    """The driver's container of a rendered pod, as a process with a directory of its own."""
+    """The driver's container of a rendered pod, as a process with its own directory."""
 
     def __init__(self, rendered, component, directory, replaced):
         directory.mkdir()
@@ -55,7 +55,7 @@ def write_secret(rendered, name, directory):
 
 @pytest.fixture
 def link_host(tmp_path):
-    """Lets this mount namespace alone find the Service's name, on loopback."""
+    """Makes the Service's name resolve to loopback, only in this mount namespace."""
     hosts = tmp_path / "hosts"
     hosts.write_text(f"{pathlib.Path('/etc/hosts').read_text()}\n127.0.0.1 {HOST}\n")
     subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
@@ -65,7 +65,7 @@ def link_host(tmp_path):
 
 @pytest.fixture
 def start_pod():
-    """Starts pods; afterwards each must end when it is told to."""
+    """Starts pods; afterwards each must end when it is asked to."""
     pods = []
 
     def begin(pod):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image: the same bytes each time, all that the driver runs and nothing else, and what it says
-of itself."""
+"""The image: the same bytes each time, exactly the programs that the driver runs, and a correct
+description of itself."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(bool(mount_namespace.what_the_host_lacks()),
                                 reason=str(mount_namespace.what_the_host_lacks()))
 TIME = "1700000000"
 INSIDE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc")
-MOST_BYTES = 64 << 20  # of the files; more means that something came in that nobody asked for
+MOST_BYTES = 64 << 20  # of the files; more means that something unwanted was added
 
 
 def build(directory):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helm and kubectl with a real API server: it takes everything, and upgrades keep certificates."""
+"""Helm and kubectl with a real API server: it accepts everything, and upgrades keep
+certificates."""
 
 import json
 import subprocess
@@ -123,7 +124,7 @@ def test_kubectl_installs_the_plain_manifests(server):
     server.kubectl("apply", "-f", directory / "00-namespace.yaml")
     server.kubectl("apply", "-f", "-", text=secrets)
     server.kubectl("apply", "-f", directory)
-    # Without the namespace: nothing here could empty it.
+    # Without the namespace, because nothing here could empty it.
     for path in set(directory.glob("*.yaml")) - {directory / "00-namespace.yaml"}:
         server.kubectl("delete", "-f", path)
     server.kubectl("delete", "-f", "-", text=secrets)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to install gives objects that Kubernetes takes: the oldest and the newest tried one."""
+"""Every way to install produces objects that Kubernetes accepts: the oldest and the newest tested
+version."""
 
 import os
 import subprocess
@@ -11,7 +12,7 @@ from go_tools import KUBERNETES, REPOSITORY
 from rendering import CHART, Refused, render
 from value_sets import VALUE_SETS
 
-# Kinds of others, which Kubernetes' OpenAPI does not describe.
+# Kinds of other projects, which Kubernetes' OpenAPI does not describe.
 FOREIGN = "Certificate,Issuer,PodMonitor"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real provisioner, resizer and attacher, with the chart's flags and no rights but the chart's.
+"""The real provisioner, resizer and attacher, with the chart's flags and only the chart's rights.
 
-The API server is real; what schedulers and kubelets would write into it, the test writes.
+The API server is real; the test writes what schedulers and kubelets would write.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class Objects:
 
 
 def node_objects(name, labels):
-    """As kubelet writes them for a driver on the node that tells these segments."""
+    """As kubelet writes them for a driver that reports these segments on the node."""
     return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}},
             {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name},
              "spec": {"drivers": [{"name": DRIVER, "nodeID": name,
@@ -63,7 +63,7 @@ def node_objects(name, labels):
 
 @pytest.fixture
 def objects(release, request):
-    """With a node that has the labels that a test gives as a parameter."""
+    """With a node that has the labels in the test's parameter."""
     objects, made = Objects(release.server), node_objects(NODE, getattr(request, "param", LABELS))
     for thing in made:
         objects.apply(thing)
@@ -76,7 +76,7 @@ def objects(release, request):
 
 @pytest.fixture
 def driver(tmp_path, request):
-    """With the flags that a test gives as a parameter."""
+    """With the flags in the test's parameter."""
     (tmp_path / "pool").mkdir()
     server = serve.Server(os.environ["HOLDFAST_BINARY"], tmp_path,
                           [f"default=file:{tmp_path}/pool"], NODE,
@@ -132,7 +132,7 @@ def expect_volume(objects):
 
 
 def expect_capacity(objects, owner, labels):
-    """Each class has room on the node, and the objects go with the installation."""
+    """Each class has free space on the node, and the objects are deleted with the installation."""
     until(lambda: len(objects.list("csistoragecapacities", NAMESPACE)) == 2,
           "the capacity of two classes is not told", SECONDS)
     for told in objects.list("csistoragecapacities", NAMESPACE):
@@ -142,7 +142,7 @@ def expect_capacity(objects, owner, labels):
 
 
 def release_volume(objects, volume):
-    """What the PersistentVolume controller does after its claim is gone."""
+    """Does what the PersistentVolume controller does when its claim has been deleted."""
     objects.patch("pvc", "data", {"metadata": {"finalizers": None}})
     objects.delete("pvc", "data")
     objects.patch("pv", volume, {"status": {"phase": "Released"}}, "--subresource=status")
@@ -191,7 +191,7 @@ def test_the_resizer(release, objects, driver, tmp_path):
         volume = expect_volume(objects)
         bind(objects, volume)
         objects.patch("pvc", "data", {"spec": {"resources": {"requests": {"storage": "128Mi"}}}})
-        # Nothing is left for the node: the volume was never formatted.
+        # The node has nothing left to do: the volume was never formatted.
         until(lambda: objects.list("pvc")[0]["status"]["capacity"] == {"storage": "128Mi"},
               "the claim does not grow", SECONDS)
         [grown] = objects.list("pv")

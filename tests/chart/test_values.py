@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each value changes in what is installed."""
+"""The effect of each value on what is installed."""
 
 import json
 import re

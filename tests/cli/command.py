@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the holdfast binary as a person would, and looks at what it says."""
+"""Runs the holdfast binary as a user would, and examines its output."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import driver_fixtures
 
 SECONDS = 60
-# Without what the caller's own environment says of sockets and colours.
+# Without the caller's own environment variables for sockets and colours.
 ENVIRONMENT = {key: value for key, value in os.environ.items()
                if key not in ("CSI_ENDPOINT", "NO_COLOR")} | {"TERM": "xterm"}
 
@@ -22,7 +22,7 @@ def run(*arguments, prefix=(), **environment):
 
 
 def run_on_terminal(*arguments, **environment):
-    """What `holdfast ARGUMENTS` prints on a terminal."""
+    """The output of `holdfast ARGUMENTS` on a terminal."""
     ours, theirs = pty.openpty()
     try:
         subprocess.run([driver_fixtures.binary(), *map(str, arguments)], stdout=theirs,

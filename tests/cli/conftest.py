@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test of the command line needs."""
+"""Fixtures for every test of the command line."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`holdfast demo` runs to its end, and leaves nothing whenever it is interrupted."""
+"""`holdfast demo` runs to its end, and leaves nothing behind whenever it is interrupted."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def demo(directory):
 
 
 def read_steps(process, count):
-    """Waits until it has begun and `count` steps have been printed."""
+    """Waits until the demo has started and `count` steps have been printed."""
     assert process.stdout.readline().startswith("Holdfast"), process.stderr.read()
     while count:
         line = process.stdout.readline()
@@ -108,7 +108,7 @@ def test_killed_demo_takes_its_driver_along(directory):
     process.kill()
     process.communicate(timeout=command.SECONDS)
     left = host.leftovers(directory)
-    host.release(directory)  # a loop device stays, which nothing but a program could take away
+    host.release(directory)  # a loop device remains, which only a program could remove
     assert not [line for line in left if line.startswith(("process", "mount"))]
 
 

@@ -21,7 +21,7 @@ class Doctor:
         self.places = [f"--state-dir={directory}/state", f"--endpoint=unix://{self.socket}"]
 
     def run(self, code, *arguments, prefix=()):
-        """Its findings by what they are about; the exit code must be `code`."""
+        """Its findings by subject; the exit code must be `code`."""
         result = command.run("doctor", "--output=json", *self.places, *arguments, prefix=prefix)
         findings = command.parsed(result, code)
         for finding in findings:
@@ -158,7 +158,7 @@ def test_unknown_filesystem(holdfast, doctor):
 
 @pytest.fixture
 def kubelet_directory(directory):
-    """/var/lib/kubelet as a mount of its own, in the run's mount namespace alone."""
+    """Mounts /var/lib/kubelet separately, only in the run's mount namespace."""
     parent = "/var/lib"
     if os.path.exists(f"{parent}/kubelet"):
         pytest.skip("this host has a kubelet")

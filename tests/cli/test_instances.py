@@ -91,7 +91,7 @@ def test_sigterm_lets_a_running_call_finish(driver, directory):
         try:
             driver.call("NodeStageVolume", volume_id=volume_id, staging_target_path=str(staging),
                         volume_capability=csi_client.capability(filesystem="xfs"))
-        except Exception as error:  # any failure of the call is what the test is about
+        except Exception as error:  # the test is about any failure of the call
             errors.append(error)
         ended.set()
 

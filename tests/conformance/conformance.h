@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of pool must do before the volume state machine may work on it: the contract of
+// The requirements for every kind of pool that the volume state machine works on: the contract of
 // pool/volume_backend.h, and whole lives of volumes with a fault at each primitive. A new kind
-// supplies a PoolUnderTest and passes both before anything else is written for it.
+// supplies a PoolUnderTest and must pass both before anything else is written for it.
 #pragma once
 
 #include <memory>
@@ -20,21 +20,21 @@ class CallObjects {
   virtual pool::VolumeSpace& space() = 0;
 };
 
-// An empty pool with room for a few volumes of some MiB.
+// An empty pool with space for a few volumes of some MiB.
 class PoolUnderTest {
  public:
   virtual ~PoolUnderTest() = default;
   virtual std::unique_ptr<CallObjects> NewCall() = 0;
   // Of a volume that does not exist, and that this pool could have.
   virtual std::string NewUuid() = 0;
-  // What dies with a process: lists, the account of space.
+  // The state that dies with a process: lists, space accounting.
   virtual void RestartProcess() = 0;
   [[nodiscard]] virtual Provisioning provisioning() const = 0;
   // Whether volumes can be made devices here.
   [[nodiscard]] virtual bool HasDevices() const = 0;
   // Puts a byte that is not zero at `offset`, as a user does through a device.
   virtual void WriteByte(const pool::VolumeRecord& record, Bytes offset) = 0;
-  // What is left of volumes, by name: records, bytes, devices; empty for an empty pool.
+  // Remains of volumes, by name: records, bytes, devices; empty for an empty pool.
   virtual std::string Remains() = 0;
 };
 

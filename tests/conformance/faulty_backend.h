@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes every primitive of a kind of pool on, and lets one of them fail: with an error or a kill,
+// Forwards every primitive of a kind of pool, and makes one of them fail: with an error or a kill,
 // before or after its effect.
 #pragma once
 
@@ -15,7 +15,7 @@ enum class Fault { kError, kErrorDone, kKill, kKillDone };
 // Thrown when the process is killed.
 struct Killed {};
 
-// Lets the primitive number `at` (from 0) fail in the given way, and no other.
+// Makes the primitive number `at` (from 0) fail in the given way, and no other.
 struct Injection {
   Fault fault = Fault::kError;
   int at = -1;

@@ -11,8 +11,9 @@ from volume_life import Kind, Life
 
 BUSY_SECONDS = 120
 RECOVERY_SECONDS = 20
-REPETITIONS = 3  # a call may not fail for ever once nothing hinders it
-# How long a caller waits that gives up by deadline; more if it was too little to come to the point.
+REPETITIONS = 3  # a call may not fail permanently once nothing prevents it from succeeding
+# How long a caller waits that gives up by deadline; longer if the call did not reach the point in
+# that time.
 DEADLINES = (0.3, 2, 10)
 ACTIONS = {"cancel": "hold", "deadline": "hold", "power": "kill"}  # other faults are their own
 FAILS_TO_START = "NOT SERVING"
@@ -25,8 +26,8 @@ class Case:
     provisioning: str
     fault: str = "none"  # kill, kill-child, power, cancel, deadline, or the name of an error
     at: int = 0  # the changing call that meets it, counted from 1
-    # What follows: the caller asks "again"; or does the "opposite", as it wants it no more; or again,
-    # a pod writes, and the "power" is cut then.
+    # The next step: the caller repeats the call ("again"); or requests the "opposite", because the
+    # volume is no longer wanted; or it repeats the call, a pod writes, and then the "power" is cut.
     then: str = "again"
     second: str = ""  # a second kill: during the "start" after the first, or the "repetition"
     second_at: int = 0
@@ -43,8 +44,9 @@ class Case:
 
 
 def host_filesystem(case):
-    """That of the pool's disk. Only btrfs may keep what a pod syncs without what happened before: there
-    a later power cut could take an earlier change that was not made durable itself."""
+    """The filesystem of the pool's disk. Only btrfs may keep what a pod syncs but lose earlier
+    changes: a later power cut there could undo an earlier change that was not made durable
+    itself."""
     return "btrfs" if case.then == "power" else "ext4"
 
 
@@ -53,7 +55,7 @@ class Result:
     case: str
     struck: str = ""  # the call that met the fault; empty: there was no such call
     second_struck: str = ""
-    answer: str = ""  # what the caller was told of the call with the fault
+    answer: str = ""  # the answer to the call with the fault
     problem: str = ""
     points: list = dataclasses.field(default_factory=list)  # the changing calls of the operation
     start_points: int = 0  # of the start after a kill
@@ -68,7 +70,7 @@ def run(world, case):
         begin = time.monotonic()
         try:
             Trial(world, case, result, deadline).run()
-        except Exception as error:  # whatever goes wrong is the result
+        except Exception as error:  # any exception is the result
             result.problem = f"{type(error).__name__}: {error}\n{world.driver.log()[-3000:]}"
         result.seconds = round(time.monotonic() - begin, 3)
         too_early = case.fault == "deadline" and not result.struck and result.answer != "OK"
@@ -108,7 +110,7 @@ class Trial:
         self.result.answer = trapped_driver.code_of(lambda: self.operation.step(self.life))
         self.driver.cut = None
         self.note_struck()
-        # After the last call the power is cut, too: what was answered must be durable.
+        # The power is also cut after the last call: acknowledged work must be durable.
         if fault == "power" or fault == "kill" and self.result.struck:
             self.driver.server.kill()  # it is dead; this waits for its end and its children's
             if fault == "power":
@@ -134,7 +136,7 @@ class Trial:
             assert served, "the driver does not start after the kill"
 
     def carry_on(self):
-        """What the caller does next, by the answer that it has."""
+        """The caller's next step, depending on the answer that it has."""
         operation, life, answer = self.operation, self.life, self.result.answer
         final = answer not in ("OK", *operation.running)
         if final and operation.undone:
@@ -188,7 +190,7 @@ class Trial:
             driver.server.kill()
             self.start_again(self.case.second == "start")
         elif operation.recovered and self.result.struck:
-            driver.restart()  # which makes good what failed once
+            driver.restart()  # which repairs what failed once
         if operation.recovered:
             await_true(lambda: operation.recovered(self.life))
         if operation.killed_step:
@@ -209,7 +211,7 @@ class Trial:
 
 
 def await_true(check):
-    """Waits until the check passes; raises what is wrong if it does not."""
+    """Waits until the check passes; raises its problem if it does not."""
     deadline = time.monotonic() + RECOVERY_SECONDS
     while True:
         try:
@@ -221,7 +223,8 @@ def await_true(check):
 
 
 def until_done(action):
-    """Repeats what a caller repeats: while a call still runs, and a few times after an error."""
+    """Repeats what a caller repeats: while a call is still running, and a few times after an
+    error."""
     deadline = time.monotonic() + BUSY_SECONDS
     errors = []
     while True:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Becomes another program whose every system call that may change something waits for leave.
+"""Becomes another program, and holds each of its state-changing system calls until it is released.
 
     launch_trapped.py SOCKET PROGRAM [ARGUMENT...]
 
-The listener of the filter goes over the Unix socket to the one who gives leave (trap.Trap).
-Children inherit the filter.
-"""
+The listener of the filter is sent over the Unix socket to the process that releases calls
+(trap.Trap). Children inherit the filter."""
 
 import os
 import socket
@@ -17,8 +16,8 @@ import system_calls
 
 
 def install_filter():
-    """Returns the listener's descriptor. Whoever installs a filter is under it at once, so from
-    here on nothing that is trapped may be called before the listener has been sent."""
+    """Returns the listener's descriptor. A filter applies to its own process at once, so from here
+    on no trapped call may be made before the listener has been sent."""
     trapped = seccomp.SyscallFilter(seccomp.ALLOW)
     trapped.set_attr(seccomp.Attr.CTL_NNP, 0)  # otherwise programs would lose privileges at execve
     for name, condition in system_calls.trapped():

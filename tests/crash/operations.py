@@ -24,14 +24,14 @@ class Operation:
     step: object = None
     undone: object = None  # checked after a final error
     running: tuple = RUNNING_ON_NODE  # the codes that are not final
-    # How the caller goes on that does not want it any more: by code, whether it is final.
+    # The next call of a caller that no longer wants the volume: by code, whether the code is final.
     opposite: object = None
     # For a start: the step during which the driver was killed before, and the call that it was at.
     killed_step: object = None
     killed_at: str = ""
     recovered: object = None  # checked after it, before anybody repeats anything
     first: bool = False  # for a start: the first one ever
-    lasting: bool = False  # a power cut may come later, too
+    lasting: bool = False  # the power cut may also come later
 
     @property
     def for_controller(self):

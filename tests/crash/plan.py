@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cases are tried. First the calls of each operation are counted; then each of them meets the
-faults; then what the first kills showed of starts and repetitions meets second kills."""
+"""Plans the cases. First the calls of each operation are counted. Then each of them meets the
+faults. Finally second kills hit the starts and repeated calls that the first kills showed."""
 
 import dataclasses
 import hashlib
@@ -9,8 +9,8 @@ import operations
 import system_calls
 from case import Case
 
-# The driver's own calls meet everything. Those of its children are many and alike: each meets the
-# kills and one of its errors, and every so manieth the rest.
+# The driver's own calls meet every fault. Its children make many similar calls: each of these meets
+# the kills and one of its errors, and every few calls one meets the other faults.
 SPARSE = 5
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a run: kept as they come, so that a run that was cut short can go on; as a table
-and as JSON."""
+"""The results of a run, as a table and as JSON: saved as they arrive, so that an interrupted run
+can be continued."""
 
 import collections
 import dataclasses
@@ -18,7 +18,7 @@ BEGIN, END = "<!-- crash: begin -->", "<!-- crash: end -->"
 
 
 class Results:
-    """One file, a line of JSON each; the first line says of which binary they are."""
+    """One file with one line of JSON per result; the first line identifies the binary."""
 
     def __init__(self, path, binary, fresh):
         self.path = path
@@ -110,7 +110,7 @@ def as_json(results, seconds):
 
 
 def write_into(page, text):
-    """Replaces what is between the marks on a page."""
+    """Replaces the text between the marks on a page."""
     head, _, rest = page.read_text().partition(BEGIN)
     _, _, tail = rest.partition(END)
     page.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")

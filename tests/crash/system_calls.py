@@ -41,8 +41,8 @@ CHANGES = {
     0x90009427: "BTRFS_IOC_DEVICES_READY", 0x50009404: "BTRFS_IOC_SCAN_DEV",
 }
 
-# Errors that a call can really meet, from its manual page and from what filesystems and drivers
-# return. A call without an entry can fail with EIO.
+# Errors that a call can really return, from its manual page and from the behaviour of filesystems
+# and drivers. A call without an entry can fail with EIO.
 ERRORS = {
     "openat": ("EIO", "ENOSPC", "ENOMEM"),
     "write": ("EIO", "ENOSPC", "EINTR"),

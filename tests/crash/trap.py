@@ -45,7 +45,8 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What happens at the `at`-th changing call, counted from 1, or at the first of that text."""
+    """The fault at the `at`-th changing call, counted from 1, or at the first call with that
+    text."""
     at: int | str = 0
     action: str = "none"  # kill: the driver; kill-child; hold; or the name of an error
 
@@ -85,7 +86,7 @@ class Trap:
         return self.points, self.struck
 
     def let_go(self):
-        """Lets the held call happen."""
+        """Lets the held call continue."""
         with self.lock:
             held, self.held = self.held, None
         if held:
@@ -105,7 +106,7 @@ class Trap:
             for _, events in poller.poll(POLL_MILLISECONDS):
                 if events & select.POLLIN:
                     self.answer_one()
-                elif events & select.POLLHUP:  # nobody is left under the filter
+                elif events & select.POLLHUP:  # no process is left under the filter
                     return
 
     def answer_one(self):

@@ -46,7 +46,7 @@ class TrappedServer(serve.Server):
         self.trap = trap.Trap(listener, self.process.pid, self.programs, fault)
 
     def forget_trap(self):
-        """Waits until nothing that the last process started is left."""
+        """Waits until nothing that the last process started remains."""
         if self.trap:
             self.trap.close()
         self.trap = None
@@ -96,7 +96,7 @@ class TrappedDriver(driver.Driver):
         return self
 
     def opened(self):
-        """What the driver has open of volumes: nothing, while it does nothing."""
+        """The files and devices of volumes that the driver has open: none while it is idle."""
         links = [trap.path_of_descriptor(self.server.process.pid, entry.name) for entry in
                  pathlib.Path(f"/proc/{self.server.process.pid}/fd").iterdir()]
         places = (f"{self.pool}/volumes/", f"{self.pool}/trash/", f"{self.directory}/kubelet/",
@@ -110,7 +110,7 @@ class TrappedDriver(driver.Driver):
         return self.cut_call(method, cut, fields)
 
     def cut_call(self, method, cut, fields):
-        """The caller gives up while the trap holds the driver; then the driver goes on."""
+        """The caller gives up while the trap holds the driver; then the driver continues."""
         method = csi_client.METHODS[method]
         timeout = HOLD_SECONDS if cut == "cancel" else cut
         with grpc.insecure_channel(self.client.target,

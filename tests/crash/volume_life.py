@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One volume from its creation to its deletion, as provisioner, resizer and kubelet lead it.
+"""One volume from its creation to its deletion, as provisioner, resizer and kubelet handle it.
 
-Every step may be repeated, as its caller does until it succeeds. What the steps that succeeded
-promise is remembered, and checked by those that follow.
-"""
+Every step may be repeated until it succeeds, as its caller does. The guarantees of successful steps
+are recorded, and checked by the following steps."""
 
 import dataclasses
 import errno
@@ -46,12 +45,12 @@ class Life:
         self.size = driver.SIZES[kind.filesystem]
         self.volume = None
         self.read_only = False
-        self.checksum = None  # of what was written, once it was
+        self.checksum = None  # the checksum of the written data
         self.filesystem_uuid = None
         self.formats = 0  # how often a mkfs was started until there was data
         self.expanded = self.deleted = False
 
-    # What the controller's side calls.
+    # Calls of the controller's side.
 
     def create(self):
         fields = {} if self.kind.access == "block" else {"filesystem": self.kind.filesystem}
@@ -73,7 +72,7 @@ class Life:
         self.driver.delete(self.volume.handle)
         self.deleted = True
 
-    # What kubelet does.
+    # Calls of kubelet.
 
     def stage(self):
         block = self.kind.access == "block"
@@ -104,7 +103,7 @@ class Life:
         return (self.kubelet.publish_file(self.volume, POD) if self.kind.access == "block"
                 else self.kubelet.mount_path(self.volume, POD))
 
-    # What the pod does.
+    # The pod's actions.
 
     def data_path(self):
         return self.target() if self.kind.access == "block" else self.target() / "data"
@@ -129,7 +128,7 @@ class Life:
         self.unpublish()
         self.unstage()
 
-    # What is checked.
+    # The checks.
 
     def read_filesystem_uuid(self):
         """As the device shows it; the record must say the same."""
@@ -147,7 +146,7 @@ class Life:
         return self.world.programs_started(FORMATTERS)
 
     def check_size(self):
-        """Device and filesystem have the size that was promised."""
+        """Device and filesystem have the provisioned size."""
         device = self.driver.loop(self.volume.handle)
         with open(device, "rb") as opened:
             shown = opened.seek(0, os.SEEK_END)
@@ -158,12 +157,12 @@ class Life:
             assert total > 0.75 * self.size, f"the filesystem has {total} of {self.size} bytes"
 
     def check_absent(self):
-        """After a creation that was refused for good: nobody will ever delete what is left."""
+        """After a creation that was refused for good: no caller will ever delete what remains."""
         assert not self.driver.leftovers(), self.driver.leftovers()
         self.world.check_capacity()
 
     def check_unstaged(self):
-        """After a stage that was refused for good: nobody will ever call unstage."""
+        """After a stage that was refused for good: no caller will ever unstage the volume."""
         staging = self.kubelet.staging_path(self.volume)
         assert not mount_table.is_mount_point(staging), "still mounted after the final error"
         assert self.driver.loop(self.volume.handle) is None, "still attached after the final error"
@@ -190,7 +189,7 @@ class Life:
     # The rest of the life, from wherever it is.
 
     def finish(self):
-        """Everything is there, of the promised size, with its data; then all of it goes."""
+        """The volume is complete, has the provisioned size and its data; then it is removed."""
         if self.deleted:
             return
         self.begin_use()
@@ -203,7 +202,7 @@ class Life:
         self.delete()
 
     def begin_use(self):
-        """A pod starts and, if nothing is there yet, writes."""
+        """A pod starts and, if there is no data yet, writes."""
         if self.volume is None:
             self.create()
         self.stage()
@@ -214,8 +213,8 @@ class Life:
             self.write()
 
     def grow(self):
-        """The filesystem takes the volume's size. If a fault kept it from growing before the mount, the
-        pod has its data meanwhile, and restarts."""
+        """The filesystem grows to the volume's size. If a fault prevented the growth before the
+        mount, the pod has its data in the meantime, and is restarted."""
         try:
             self.expand_node()
         except grpc.RpcError as error:
@@ -230,7 +229,7 @@ class Life:
             self.expand_node()
 
     def tidy_publication(self):
-        """What kubelet removes after a final error of a publication."""
+        """Removes what kubelet removes after a final error of a publication."""
         if self.kind.access == "block":
             return
         if self.target().exists():
@@ -240,7 +239,7 @@ class Life:
         directory.rmdir()
 
     def tidy_stage(self):
-        """What kubelet removes after a final error of a stage."""
+        """Removes what kubelet removes after a final error of a stage."""
         directory = self.kubelet.stage_directory(self.volume)
         if self.kind.access == "mount" and directory.exists():
             self.kubelet.global_mount(self.volume).rmdir()

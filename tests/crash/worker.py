@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that carries out cases one after the other, in a world of its own."""
+"""A process that runs cases one after the other, in its own world."""
 
 import itertools
 import os
@@ -30,7 +30,7 @@ def prepare(binary_path, directory):
 
 
 def carry_out(wanted):
-    """After a problem the world is made anew."""
+    """After a problem the world is created again."""
     filesystem = case.host_filesystem(wanted)
     if filesystem not in worlds:
         worlds[filesystem] = world.World(binary, root / f"world-{os.getpid()}-{next(numbers)}",

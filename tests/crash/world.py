@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk with a pool, its driver and kubelet, in a directory of their own; and what must be true of
-them whenever no call is running."""
+"""A disk with a pool, its driver and kubelet, in a separate directory, and the conditions that must
+hold whenever no call is running."""
 
 import fcntl
 import json
@@ -18,8 +18,8 @@ import kubelet
 import pool_disk
 import trapped_driver
 
-# For volumes and for the state directory. Nothing is written to a disk before it must be, so that a
-# power cut takes what was not made durable.
+# For volumes and for the state directory. Nothing is written to a disk earlier than necessary, so
+# that a power cut loses what was not made durable.
 DISKS = {"pool": 1536 * driver.MIB, "state": 64 * driver.MIB}
 SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN, XFS_IOC_GOINGDOWN
 NO_LOG_FLUSH = struct.pack("I", 2)
@@ -32,14 +32,14 @@ EXPECTED_IN_STATE = {"lock", "pools", "stages", "lost+found"}
 
 class World:
     def __init__(self, binary, directory, host_filesystem):
-        """`host_filesystem` is that of the pool's disk."""
+        """`host_filesystem` is the filesystem of the pool's disk."""
         self.binary, self.directory = binary, directory
         directory.mkdir()
         self.disks = [
             pool_disk.PoolDisk(directory / f"{name}.img", size,
                                host_filesystem if name == "pool" else "ext4", directory / name,
                                *MOUNT_OPTIONS) for name, size in DISKS.items()]
-        # btrfs moves room between data and metadata at its own times.
+        # btrfs moves space between data and metadata at its own pace.
         self.exact_room = host_filesystem != "btrfs"
         self.driver = trapped_driver.TrappedDriver(binary, directory)
         self.kubelet = kubelet.Kubelet(directory / "kubelet", self.driver.call)
@@ -70,7 +70,7 @@ class World:
             pool_disk.run("sync", "--file-system", disk.mount_point)
 
     def cut_power(self):
-        """The machine goes down at once, with a driver that has ended, and boots again."""
+        """The machine goes down at once, when the driver has ended, and boots again."""
         for disk in self.disks:
             shut_down(disk)
         take_down(self.directory)
@@ -82,7 +82,7 @@ class World:
         boot_anew()
 
     def check_clean(self):
-        """After the deletion nothing is left, and the pool has its room again."""
+        """After the deletion nothing is left, and the pool's space is free again."""
         self.check_capacity()
         usage = self.usage()
         promised = (usage.thick_provisioned_bytes, usage.thin_provisioned_bytes, usage.volumes)
@@ -96,7 +96,7 @@ class World:
         assert not left, "\n".join(left)
 
     def leftovers(self):
-        """A sentence for each thing that is left behind, with the driver stopped."""
+        """A sentence for each remaining thing, with the driver stopped."""
         own = [sentence for disk in self.disks
                for sentence in (f"mount left: {disk.mount_point}",
                                 f"loop device left: {disk.device}")]
@@ -137,7 +137,7 @@ class World:
         return self.driver.client.admin("ListPools").pools[0]
 
     def check_accounts(self):
-        """What the driver has in memory is what records, images and filesystem say."""
+        """The driver's state in memory matches records, images and filesystem."""
         before, usage = None, None
         while (now := self.read_records()) != before:  # a mounted filesystem writes by itself
             before, usage = now, self.usage()
@@ -154,8 +154,8 @@ class World:
             f"the ledger offers {available}; room, records and st_blocks leave {room}")
 
     def read_records(self):
-        """What is promised and what of it is not allocated, by provisioning, and how many volumes
-        there are."""
+        """The provisioned space and the unallocated part of it, by provisioning, and the number of
+        volumes."""
         promised, debt = dict.fromkeys(PROVISIONINGS, 0), dict.fromkeys(PROVISIONINGS, 0)
         volumes = 0
         for path in (self.driver.pool / "volumes").glob("*/record.json"):
@@ -171,19 +171,20 @@ class World:
 
 
 def kept_image(disk):
-    """What a disk without SHUTDOWN held at the cut."""
+    """The contents at the cut of a disk without SHUTDOWN."""
     return disk.image.with_suffix(".cut")
 
 
 def keep_image(disk):
-    """Copies it as it is at one moment: until nothing was written during the copy."""
+    """Copies the disk's state at one moment: repeats the copy until nothing was written during
+    it."""
     kept = kept_image(disk)
     while not kept.exists() or content.fingerprint(kept) != content.fingerprint(disk.image):
         pool_disk.run("cp", "--sparse=always", disk.image, kept)
 
 
 def shut_down(disk):
-    """From now on nothing more reaches the disk, the filesystem's journal included."""
+    """From now on nothing reaches the disk, not even the filesystem's journal."""
     if disk.filesystem == "btrfs":
         keep_image(disk)
         return

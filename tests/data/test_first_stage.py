@@ -22,7 +22,7 @@ SECONDS = 30
 
 
 def stage_and_kill(driver, kubelet, volume, delay):
-    """Lets a stage run for a moment; returns whether it was answered."""
+    """Runs a stage for a moment; returns whether it was answered."""
     kubelet.global_mount(volume).mkdir(parents=True, exist_ok=True)
     answered = []
 
@@ -37,7 +37,7 @@ def stage_and_kill(driver, kubelet, volume, delay):
 
     thread = threading.Thread(target=stage)
     thread.start()
-    time.sleep(delay)  # the moment of the kill is what varies; nothing waits for it
+    time.sleep(delay)  # the moment of the kill varies; nothing waits for it
     driver.server.kill()
     thread.join()
     await_orphans()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that is not blank, or not what its record says, is never formatted."""
+"""A device that is not blank, or that differs from its record, is never formatted."""
 
 import os
 
@@ -43,7 +43,7 @@ def test_a_device_that_was_never_formatted_but_holds_something(driver, kubelet, 
     volume = new_volume(driver, filesystem)
     signature(driver.image(volume.handle))
     refuse_to_stage(driver, kubelet, volume, "left alone")
-    # Once somebody has looked and made it blank, it can be used.
+    # Once an administrator has checked it and made it blank, it can be used.
     image = driver.image(volume.handle)
     size = image.stat().st_size
     os.truncate(image, 0)

@@ -44,7 +44,7 @@ def test_data_comes_back(driver, kubelet, volume):
 
 
 def test_data_reaches_the_image(driver, kubelet, volume):
-    """What a pod wrote is in the file that a backup would copy."""
+    """The data that a pod wrote is in the file that a backup would copy."""
     path = start(kubelet, volume, "pod")
     content.write(path, 2 * content.CHUNK)
     with open(path, "rb") as file:

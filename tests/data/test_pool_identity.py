@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool whose disk is not there, or is another one: nothing is made, deleted or staged."""
+"""A pool whose disk is missing or is another disk: nothing is created, deleted or staged."""
 
 import shutil
 
@@ -59,7 +59,7 @@ def refuse_everything(driver, kubelet, volume):
 
 
 def is_started_without_its_pool(driver, why):
-    """It runs, so that pods can go, but it is not ready and serves nothing."""
+    """The driver runs, so that pods can be removed, but it is not ready and serves nothing."""
     assert driver.start_unready() is None, driver.log()
     with refused("FAILED_PRECONDITION", why):
         driver.call("Probe")
@@ -156,7 +156,7 @@ def test_a_damaged_marker(driver, kubelet, volume, disk, damage):
 
 
 def test_teardown_works_while_the_disk_is_gone(driver, kubelet, volume, disk):
-    """The pods of a lost disk must be able to go."""
+    """It must be possible to remove the pods of a lost disk."""
     kubelet.mount(volume, "pod")
     disk.unmount("--lazy")
     kubelet.unpublish(volume, "pod")

@@ -28,7 +28,7 @@ def other(driver):
 
 
 def calls(kubelet, volume):
-    """What must fail while the record cannot be trusted; a DeleteVolume above all."""
+    """Calls that must fail while the record cannot be trusted, above all DeleteVolume."""
     staging = kubelet.global_mount(volume)
     staging.mkdir(parents=True, exist_ok=True)
     return {
@@ -120,7 +120,7 @@ def test_a_restored_record_is_listed_again_without_a_restart(driver, kubelet, vo
 
 
 def test_teardown_works_while_the_record_is_damaged(driver, kubelet, volume):
-    """A pod must be able to go; the volume is for people to repair."""
+    """It must be possible to remove a pod; the administrator repairs the volume."""
     kubelet.mount(volume, "pod")
     path = driver.record_path(volume.handle)
     good = path.read_bytes()
@@ -133,7 +133,7 @@ def test_teardown_works_while_the_record_is_damaged(driver, kubelet, volume):
 
 
 def test_the_space_of_a_damaged_volume_stays_promised(new_driver, new_disk):
-    """Its bytes are there; nobody else may be promised them."""
+    """Its bytes still exist, so they may not be provisioned to another volume."""
     new_disk(512 << 20)
     driver = new_driver()
     volume_id = driver.create("pv", size=200 << 20, provisioning="thick").volume_id

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GetCapacity tells can be created at that moment, and what cannot be is refused as a lack of
-room: of blocks, of inodes."""
+"""A volume as large as GetCapacity reports can be created at that moment, and a larger one is
+refused for lack of space: of blocks, of inodes."""
 
 import re
 import subprocess
@@ -43,7 +43,7 @@ def test_what_a_thin_volume_gave_back_is_owed_to_it_again(new_disk, new_driver, 
 
 
 def use_up_inodes(directory):
-    """Makes files until there is no inode left."""
+    """Creates files until no inode is left."""
     count = 0
     while True:
         try:

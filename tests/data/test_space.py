@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pool promises: thin limits, a full disk, and that a refusal leaves nothing behind."""
+"""The space that a pool provisions: thin limits, a full disk, and that a refusal leaves nothing
+behind."""
 
 import subprocess
 import time
@@ -91,7 +92,8 @@ def test_room_is_kept_for_the_host(new_driver, new_disk):
 
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs"])
 def test_a_disk_that_fills_behind_our_back(new_driver, new_disk, filesystem):
-    """The ledger says yes, the disk says ENOSPC: nothing is left, and later it works."""
+    """The ledger accepts, but the disk returns ENOSPC: nothing is left behind, and later it
+    works."""
     new_disk(512 * MIB, filesystem=filesystem)
     driver = new_driver()
     kept = driver.create("kept", size=64 * MIB, provisioning="thick").volume_id
@@ -120,7 +122,7 @@ def test_a_pool_that_its_pods_have_filled_takes_no_thick_volume(new_driver, new_
     new_disk(512 * MIB, filesystem=filesystem)
     driver = new_driver(",reserve=0,overcommit=1000,watermark=100%")
     thin = driver.create("thin", size=400 * MIB).volume_id
-    fill(driver.image(thin), 380 * MIB)  # what pods wrote
+    fill(driver.image(thin), 380 * MIB)  # data written by pods
     with refused("RESOURCE_EXHAUSTED"):
         driver.create("pv", size=300 * MIB, provisioning="thick")
     assert driver.listed() == [thin]
@@ -128,7 +130,7 @@ def test_a_pool_that_its_pods_have_filled_takes_no_thick_volume(new_driver, new_
 
 
 def test_a_full_pool_can_still_be_emptied(new_driver, new_disk, directory):
-    """Deleting needs a tombstone, and that a little room: it must not depend on it."""
+    """Deletion writes a tombstone, which needs a little space: it must not depend on that space."""
     new_disk(128 * MIB)
     driver = new_driver(",reserve=0,overcommit=8,watermark=100%")
     kubelet = Kubelet(directory / "kubelet", driver.call)

@@ -33,7 +33,7 @@ def condition(driver, volume):
 
 
 def try_to_discard(driver, kubelet, volume):
-    """What a weekly fstrim.timer, or blkdiscard in a pod, would do."""
+    """As a weekly fstrim.timer, or blkdiscard in a pod, would do."""
     if volume.access == "block":
         command = ["blkdiscard", "--force", driver.loop(volume.handle)]
     else:

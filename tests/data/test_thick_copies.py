@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thick volume whose overwrites need new space, because its image was copied, is reported; what
-docs/operations.md says to do about it helps."""
+"""A thick volume whose overwrites need new space, because its image was copied, is reported, and
+the remedy in docs/operations.md works."""
 
 import subprocess
 
@@ -33,7 +33,7 @@ def make(new_disk, new_driver, directory):
 
 
 def conditions(driver):
-    """What the RPCs say that report a condition without a pod."""
+    """The answers of the RPCs that report a condition without a pod."""
     one = driver.call("ControllerGetVolume", volume_id=driver.volume.handle)
     [listed] = driver.call("ListVolumes").entries
     return {(status.volume_condition.abnormal, status.volume_condition.message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One cluster with a Ceph and a node that has rbd; after each test nothing of it may be left."""
+"""One cluster with a Ceph and a node that has rbd; each test must leave nothing behind in it."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from workloads import DRIVER
 SUITE = pathlib.Path(__file__).resolve().parent
 INSTALLED_SECONDS = 300
 SETTLE_SECONDS = 60
-TEAM = "team"  # a pool in a name space of Ceph, and the namespace of the Secrets of its users
+TEAM = "team"  # a pool in a Ceph namespace, and the namespace of the Secrets of its users
 TEAM_POOL = f"{ceph_cluster.POOL}/{TEAM}"
 ZONE = "topology.kubernetes.io/zone"
 ELSEWHERE, IN_REACH = "zone-a", "zone-b"  # where the first node is, and the one in the machine
@@ -35,7 +35,7 @@ FIGURES = []  # (what, seconds)
 
 
 class Timed:
-    """Notes how long its block takes."""
+    """Records how long its block takes."""
 
     def __init__(self, what):
         self.what = what
@@ -112,7 +112,7 @@ def ceph(cluster):
 
 
 @pytest.fixture(scope="session")
-def guest(cluster, ceph):  # Ceph first: its start is short, and slow beside the guest's
+def guest(cluster, ceph):  # Ceph first: its start is short, but slow while the guest runs
     node = guest_node.GuestNode(2, cluster, guest_node.kernel())
     try:
         with Timed("the node in the virtual machine boots and is Ready"):
@@ -173,7 +173,8 @@ def workloads(cluster, ceph, guest, installation):
 
 
 def left(cluster, ceph):
-    """Returns what deleted volumes left in the API and in Ceph, after it had time to go."""
+    """Returns what deleted volumes left in the API and in Ceph, after waiting for it to
+    disappear."""
     def find():
         return [*leaks.volumes(cluster.api),
                 *(f"VolumeAttachment left: {attachment['metadata']['name']}"

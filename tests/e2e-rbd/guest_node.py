@@ -37,7 +37,7 @@ def what_is_missing():
 
 
 class Home:
-    """Where the node's files are and how it is called; nothing of it is a namespace here."""
+    """The node's files and name; unlike other nodes it uses no namespace here."""
 
     def __init__(self, name, directory):
         self.name = name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods on the node in the virtual machine, and what they and its kernel see of volumes."""
+"""Pods on the node in the virtual machine, and the volumes as they and its kernel see them."""
 
 from workloads import DATA, DEVICE, MIB
 
@@ -14,7 +14,7 @@ def pod_of(workloads, guest, claim, block=False):
 
 
 def write(workloads, pod, block=False):
-    """Returns the command that gives the checksum of what was written, and the checksum."""
+    """Returns the command that prints the checksum of the written data, and the checksum."""
     where = DEVICE if block else f"{DATA}/file"
     workloads.sh(pod, f"dd if=/dev/urandom of={where} bs=1M count=16 conv=notrunc,fsync")
     command = f"head -c {16 * MIB} {where} | sha256sum"
@@ -34,7 +34,7 @@ def remove(workloads, kind, name):
 
 
 def devices_of(workloads, guest):
-    """Returns what the node's kernel has mapped."""
+    """Returns the devices that the node's kernel has mapped."""
     pod = workloads.running(workloads.pod(node=guest.name), seconds=SECONDS)
     devices = workloads.sh(pod, f"ls {DEVICES}").split()
     remove(workloads, "Pod", pod)

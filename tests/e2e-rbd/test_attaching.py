@@ -45,7 +45,8 @@ def by_hand(node):
 
 
 def attach(workloads, volume, node):
-    """Asks for what Kubernetes' own controller would not ask for; it has no such pod."""
+    """Requests an attachment that Kubernetes' own controller would not request; it has no such
+    pod."""
     workloads.create("VolumeAttachment", {
         "attacher": DRIVER, "nodeName": node,
         "source": {"persistentVolumeName": volume["metadata"]["name"]}}, by_hand(node),
@@ -103,7 +104,7 @@ def taints(workloads, node):
 
 @pytest.fixture
 def hanging(workloads, guest):
-    """Lets the node stand still and the cluster give it up; afterwards it is back, in any case."""
+    """Suspends the node so that the cluster gives it up; afterwards the node always resumes."""
     def hang():
         guest.machine.pause()
         until(lambda: not guest.is_ready(), "the node is not missed", SECONDS)
@@ -120,7 +121,8 @@ def hanging(workloads, guest):
 
 
 def test_a_node_that_hangs_is_given_up(workloads, guest, ceph, installation, attaching, hanging):
-    """Whoever has the volume next has it alone: the client of the lost node was fenced before."""
+    """The next node that has the volume has it alone: the client of the lost node was fenced
+    first."""
     hang, come_back = hanging
     claim = workloads.claim("ceph", str(SIZE))
     volume = workloads.bound(claim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A class that brings the users of its pool, which has none of its own."""
+"""A class that supplies the users of its pool, which has no users of its own."""
 
 from cluster.processes import until
 from conftest import TEAM, TEAM_POOL, Timed, key_of
@@ -22,7 +22,7 @@ def check_references(volume):
 
 
 def restart_the_drivers(installation, guest):
-    """They forget whom calls have brought."""
+    """The pods forget the users that calls have named."""
     installation.delete_controller()
     installation.delete_node_pod(guest.name, SECONDS)
     installation.wait_until_ready()
@@ -35,7 +35,7 @@ def logs(api):
 
 
 def check_logs(api, ceph):
-    """Nothing was refused to a sidecar, and no key is told."""
+    """No sidecar was denied access, and no key appears in a log."""
     keys = [key_of(ceph, f"{TEAM}-controller"), key_of(ceph, f"{TEAM}-node")]
     for place, log in logs(api).items():
         assert "forbidden" not in log, f"{place}: {log[-4000:]}"

@@ -40,7 +40,7 @@ def test_there_is_capacity_in_the_pools_zone_alone(installation, guest):
     ("ceph-rack", RACK_POOL, RACK, "7")])
 def test_a_pod_goes_where_its_volume_is_reached(workloads, guest, ceph, storage_class, pool, key,
                                                 value):
-    """No pod says where it wants to be."""
+    """The pod has no placement constraints."""
     claim = workloads.claim(storage_class, str(SIZE))
     if not storage_class.endswith("late"):
         workloads.bound(claim)

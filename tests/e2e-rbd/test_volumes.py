@@ -18,7 +18,7 @@ def claim_of(workloads, kind):
 
 
 def sh_that_may_hang(workloads, pod, script):
-    """What waits for a device without a cluster cannot be killed on its node."""
+    """A process that waits for a device without a cluster cannot be killed on its node."""
     cluster = workloads.cluster
     run(cluster.tools / "kubectl", "--kubeconfig", cluster.control_plane.admin, "exec", pod, "--",
         "sh", "-c", script, timeout=SECONDS)
@@ -63,13 +63,13 @@ def test_a_volume_grows_under_its_running_pod(workloads, guest, ceph, kind):
 
 
 def test_a_volume_outlives_the_drivers_pod(workloads, guest, installation):
-    """The kernel's connections are the host's, not those of the pod that made them."""
+    """The kernel's connections belong to the host, not to the pod that made them."""
     claim = claim_of(workloads, "ext4")
     pod = pod_of(workloads, guest, claim)
     checksum, written = write(workloads, pod)
     installation.delete_node_pod(guest.name, SECONDS)
     sh_that_may_hang(workloads, pod, f"dd if=/dev/urandom of={DATA}/more bs=1M count=4 conv=fsync")
-    # Past the pages in memory: it has to come from Ceph.
+    # Bypasses the page cache: the data has to come from Ceph.
     sh_that_may_hang(workloads, pod, f"dd if={DATA}/file of=/dev/null bs=1M iflag=direct")
     assert workloads.sh(pod, checksum) == written
     installation.wait_until_ready()

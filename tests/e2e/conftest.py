@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One cluster with the driver for the session; after each test nothing of it may be left."""
+"""One cluster with the driver for the session; each test must leave nothing behind in it."""
 
 import os
 import pathlib
@@ -58,7 +58,7 @@ def workloads(cluster, installation):
 
 @pytest.fixture
 def new_class(cluster, workloads):
-    """Makes StorageClasses that end with the test, after what uses them."""
+    """Creates StorageClasses that are deleted with the test, after the objects that use them."""
     names = []
 
     def make(manifest):

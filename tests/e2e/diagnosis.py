@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one needs to understand a failed test."""
+"""Collects the information that explains a failed test."""
 
 from cluster.api import ApiError
 from installation import NAMESPACE
@@ -22,7 +22,7 @@ def report(cluster):
 def logs(api):
     try:
         pods = api.list("Pod", NAMESPACE)
-    except NOT_TO_BE_HAD as error:  # a failure of the last teardown is told when all has ended
+    except NOT_TO_BE_HAD as error:  # a failed last teardown is reported at the end
         yield f"----- logs\n(not to be had: {error})"
         return
     for pod in pods:

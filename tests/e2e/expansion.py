@@ -60,14 +60,14 @@ class Growth:
               GROWTH_SECONDS)
 
     def wait(self):
-        """Waits until the claim says that it has the size."""
+        """Waits until the claim reports the size."""
         def done():
             self.resize_status()
             return number_of_bytes(self.status()["capacity"]["storage"]) >= self.size
         until(done, self.describe, GROWTH_SECONDS)
 
     def check_end(self):
-        """Nothing of the growth is left in the claim's status."""
+        """The claim's status shows no trace of the growth."""
         until(lambda: self.resize_status() is None and not RESIZE_CONDITIONS & set(
             self.conditions()), self.describe, GROWTH_SECONDS)
         assert number_of_bytes(self.status()["capacity"]["storage"]) == self.size

@@ -29,7 +29,7 @@ class Installation:
         self.values = [f"--values={file}" for file in values]
 
     def install(self, **values):
-        """Installs the chart, or upgrades it with these values in place of those of the files."""
+        """Installs the chart, or upgrades it with these values instead of those in the files."""
         changes = [f"--set={name}={value}" for name, value in values.items()]
         self.cluster.helm("upgrade", "--install", RELEASE, CHART, "--namespace", NAMESPACE,
                           "--create-namespace", *self.values, *changes)
@@ -135,7 +135,7 @@ class Installation:
         return sum(len(self.ask(node, "volumes")) for node in self.cluster.nodes)
 
     def ask(self, node, verb):
-        """Returns what a verb of the node's holdfast command lists."""
+        """Returns the list that a verb of the node's holdfast command prints."""
         return json.loads(self.cluster.kubectl(
             "exec", "-n", NAMESPACE, self.node_pod(node)["metadata"]["name"], "-c", CONTAINER,
             "--", "holdfast", verb, "--output=json", f"--endpoint=unix://{NODE_SOCKET}"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test may not leave: in the API, on a node's disk, in its kernel, with its kubelet."""
+"""Things that a test must not leave behind: in the API, on a node's disk, in its kernel, with its
+kubelet."""
 
 from cluster.processes import until
 from workloads import DRIVER
@@ -13,14 +14,14 @@ KUBELET_BOOKKEEPING = ("publish", "staging")  # kubelet keeps these two empty
 
 
 def check(cluster):
-    """Returns a sentence for each thing that is left, after it had time to go away."""
+    """Returns a sentence for each remaining thing, after waiting for it to disappear."""
     return lasting(lambda: volumes(cluster.api) + [
         f"{node.name}: {problem}" for node in cluster.nodes.values() for problem in of(node)],
         SETTLE_SECONDS)
 
 
 def lasting(find, seconds):
-    """What `find` finds, after it had time to find nothing."""
+    """The files that `find` prints, after waiting until it prints nothing."""
     found = []
 
     def is_clean():

@@ -7,7 +7,7 @@ from cluster import network
 from cluster.processes import run
 
 PORT = 9443
-# What the packets of the link are met with.
+# Disturbances of the link's packets.
 REFUSED = ("REJECT", "--reject-with", "tcp-reset")
 LOST = ("DROP",)
 BANDWIDTH = ("tbf", "rate", "128kbit", "burst", "8kb", "latency", "1s")
@@ -36,7 +36,7 @@ def link_packets(node, fate, to_controller=True, from_controller=True):
 
 @contextlib.contextmanager
 def slow_network(node):
-    """Until the block ends, everything for the node comes at the pace of an old modem line."""
+    """Until the block ends, all traffic to the node is as slow as an old modem line."""
     run("tc", "qdisc", "add", "dev", node.name, "root", *BANDWIDTH)
     try:
         yield

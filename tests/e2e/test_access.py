@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pods see of their volumes."""
+"""The pods' view of their volumes."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_data_outlives_the_pod(workloads, name):
     where = DEVICE if name == "block" else f"{DATA}/file"
     claim = workloads.claim(name)
     writer = workloads.running(workloads.pod_for(name, claim))
-    # A device is not made longer by what is written to it.
+    # Writing to a device does not make it longer.
     workloads.sh(writer, "dd if=/dev/urandom of=%s bs=1M count=4 conv=notrunc,fsync" % where)
     written = workloads.sh(writer, SUM.format(where=where))
     workloads.remove("Pod", writer)
@@ -76,7 +76,7 @@ def test_a_path_below_the_volume(workloads):
 def test_two_pods_share_a_volume_on_one_node(workloads, name):
     where = DEVICE if name == "block" else f"{DATA}/file"
     claim = workloads.claim(name)
-    # The second is not told where to go: the volume says it.
+    # The second pod has no placement constraint: the volume decides.
     first = workloads.running(workloads.pod_for(name, claim, node="n2"))
     second = workloads.running(workloads.pod_for(name, claim))
     assert workloads.node_of(second) == "n2"

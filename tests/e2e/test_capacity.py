@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room that the cluster knows of, and what it does with it."""
+"""The capacity that the cluster knows, and how the cluster uses it."""
 
 import pytest
 
@@ -33,7 +33,7 @@ class Capacities:
         return number_of_bytes(found[0]["maximumVolumeSize"]) if found else None
 
     def wait_until_right(self):
-        """Waits until every object says to the byte what its node does, and returns it."""
+        """Waits until every object matches its node's capacity to the byte, and returns it."""
         room = {}
 
         def right():
@@ -117,7 +117,8 @@ def test_a_pod_waits_until_there_is_space(workloads, capacities):
 
 
 def test_stale_capacity_leads_to_another_node(workloads, capacities):
-    """The scheduler is told of room that n1 does not have; the driver's refusal sends it away."""
+    """The scheduler believes that n1 has space that it does not have; the driver's refusal makes it
+    choose again."""
     room = capacities.wait_until_right()
     filler = workloads.claim("block", str(room["n1"] - GIB))
     workloads.running(workloads.pod_for("block", filler, node="n1"))
@@ -141,7 +142,7 @@ def prefers(node):
 
 
 def test_two_pods_race_for_the_last_room(workloads, capacities):
-    """Each node has room for one of them: whoever loses goes to the other node."""
+    """Each node has space for one of them: the pod that loses is placed on the other node."""
     room = capacities.wait_until_right()
     size = max(room.values()) // 2 + GIB // 2
     pods = [workloads.pod_for("block", workloads.claim("block", str(size))) for _ in room]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the chart promises: its own test, upgrades, removal, provisioning on the nodes."""
+"""The chart's features: its own test, upgrades, removal, provisioning on the nodes."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What breaks in a cluster, under pods that go on."""
+"""Failures in a cluster, while pods continue."""
 
 import pytest
 
@@ -187,7 +187,7 @@ def test_a_node_that_is_lost_for_good(cluster, workloads, installation):
     pod = workloads.running(workloads.pod(claim, node=node.name))
     volume = workloads.volume_of(claim)["metadata"]["name"]
     node.crash()
-    # The operator ends what only the node could end.
+    # The operator removes what only the lost node could remove.
     workloads.api.delete("Node", node.name)
     workloads.api.delete("Pod", pod, gracePeriodSeconds=0)
     workloads.delete("PersistentVolumeClaim", claim)

@@ -36,7 +36,7 @@ def test_a_link_that_is_cut_and_restored(workloads, installation, far_node, trou
     with link_packets(far_node, **TROUBLE[trouble]):
         until(lambda: installation.linked_nodes() == 1,
               "the controller does not notice", NOTICED_SECONDS)
-        # Pods go on; what needs the controller's word waits, and is never said to be done.
+        # Pods continue; operations that need the controller wait, and are never reported as done.
         workloads.sh(pod, f"echo kept > {DATA}/file; sync")
         new = workloads.claim("ext4")
         waiting = workloads.pod(new, node=far_node.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a claim to a volume that is what its class says."""
+"""From a claim to a volume that matches its class."""
 
 import pytest
 
@@ -71,13 +71,13 @@ def test_retain_keeps_the_data_for_another_claim(workloads, new_class):
     workloads.remove("PersistentVolumeClaim", claim)
     until(lambda: workloads.api.get("PersistentVolume", volume)["status"]["phase"] == "Released",
           "the volume is not released")
-    # What an administrator does to hand it on.
+    # As an administrator does to reuse it.
     workloads.api.patch("PersistentVolume", volume, {"spec": {"claimRef": None}})
     again = workloads.create("PersistentVolumeClaim",
                              {**claim_spec(name, "64Mi"), "volumeName": volume})
     pod = workloads.running(workloads.pod(again))
     assert workloads.sh(pod, "cat /data/file") == "precious"
-    # And to let it go in the end.
+    # And to delete it in the end.
     workloads.api.patch("PersistentVolume", volume,
                         {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
     workloads.remove("Pod", pod)

@@ -15,7 +15,7 @@ PROGRAMS = {"sh": "/bin/dash", "dd": "/bin/dd"}
 
 
 def shell_layer():
-    """Busybox, but the machine's own shell and dd, with the libraries that they want."""
+    """Busybox, but with the machine's own shell and dd and the libraries that these need."""
     layer = images.busybox_layer(leave_out=PROGRAMS)
     libraries = set()
     for name, program in PROGRAMS.items():

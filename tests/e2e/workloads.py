@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims, pods and classes of the tests, and what tests wait for."""
+"""Claims, pods and classes of the tests, and the conditions that tests wait for."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ SIZES = {"ext4": "64Mi", "ext3": "64Mi", "xfs": "320Mi", "btrfs": "272Mi", "bloc
 DATA, DEVICE = "/data", "/dev/volume"
 RUNNING_SECONDS = 90
 GONE_SECONDS = 90
-# Deleted in this order: owners before what they own, pods before their claims.
+# Deleted in this order: owners before the objects that they own, pods before their claims.
 CLEANED = ("StatefulSet", "Pod", "PersistentVolumeClaim")
 
 
@@ -39,8 +39,8 @@ def claim_spec(class_name, size, block=False, access="ReadWriteOnce"):
 
 def pod_spec(claims=(), block_claims=(), node=None, script="", read_only=False, volumes=(),
              sub_path="", **more):
-    """A pod that runs a script and then waits; the first claim is at DATA or DEVICE, others at
-    the same with their number."""
+    """A pod that runs a script and then waits. The first claim is at DATA or DEVICE, further claims
+    at the same path with their number."""
     container = {"name": "main", "image": images.BUSYBOX, "imagePullPolicy": "Never",
                  "command": ["sh", "-c", f"{script}\nexec sleep 1000000"]}
     mounts = [{"name": f"v{number}", "mountPath": numbered(DATA, number), "readOnly": read_only,
@@ -74,7 +74,7 @@ def number_of_bytes(quantity):
 
 
 class Workloads:
-    """Of one test; clean() takes down whatever is left of it."""
+    """The objects of one test; clean() removes those that remain."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -96,7 +96,7 @@ class Workloads:
         return self.create("Pod", pod_spec(claims, **spec), name, labels=labels or {})
 
     def pod_for(self, class_name, claim, **spec):
-        """A pod with the claim as its class wants it, a filesystem or a device."""
+        """A pod with the claim in the class's form, a filesystem or a device."""
         if class_name == "block":
             return self.pod(block_claims=[claim], **spec)
         return self.pod(claim, **spec)
@@ -160,7 +160,7 @@ class Workloads:
         return self.cluster.kubectl("exec", pod, "-c", container, "--", "sh", "-c", script)
 
     def statistics(self, pod):
-        """Returns what the kubelet reports of the pod's first claim, {} while it has nothing."""
+        """Returns kubelet's report about the pod's first claim, {} while it has none."""
         path = f"api/v1/nodes/{self.node_of(pod)}/proxy/stats/summary"
         pods = json.loads(self.api.request("GET", path))["pods"]
         volumes = [volume for found in pods if found["podRef"]["name"] == pod
@@ -182,7 +182,7 @@ class Workloads:
         self.gone(kind, *names)
 
     def clean(self):
-        """Returns a sentence for each object that does not go."""
+        """Returns a sentence for each object that is not deleted."""
         problems = []
         for kind in CLEANED:
             names = [found["metadata"]["name"] for found in self.api.list(kind)]

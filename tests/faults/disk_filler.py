@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the room of a disk away, as another program on it would."""
+"""Fills a disk, as another program on it would."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ class Filler:
         self.directory = mount_point / "lost+found" / "filler"
 
     def leave(self, room):
-        """Takes all but about `room` bytes."""
+        """Fills all but about `room` bytes."""
         self.directory.mkdir(parents=True, exist_ok=True)
         size = 1 << 40
         while size >= SMALLEST:

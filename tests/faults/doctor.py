@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `holdfast doctor` says of a driver's pool."""
+"""The findings of `holdfast doctor` about a driver's pool."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ SECONDS = 60
 
 
 def findings(driver):
-    """By what they are about."""
+    """Findings by subject."""
     answer = subprocess.run(
         [driver_fixtures.binary(), "doctor", "--output=json",
          f"--state-dir={driver.directory}/state", f"--endpoint=unix://{driver.server.socket}",

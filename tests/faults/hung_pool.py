@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool that answers nothing: each look at its directory is held (seccomp_unotify(2)), as by a disk
-that answers no read. A frozen filesystem holds writes alone."""
+"""A pool that does not answer: each access to its directory is held (seccomp_unotify(2)), as by a
+disk that answers no read. A frozen filesystem would hold only writes."""
 
 import errno
 import fcntl
@@ -57,7 +57,7 @@ class Holder:
             for _, events in poller.poll(POLL_MILLISECONDS):
                 if events & select.POLLIN:
                     self.answer_one()
-                elif events & select.POLLHUP:  # nobody is left under the filter
+                elif events & select.POLLHUP:  # no process is left under the filter
                     os.close(self.listener)
                     return
 

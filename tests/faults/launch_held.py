@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Becomes another program whose looks at paths and filesystems wait for leave.
+"""Becomes another program, and holds its accesses to paths and filesystems until they are released.
 
     launch_held.py SOCKET PROGRAM [ARGUMENT...]
 
-The listener of the filter goes over the Unix socket to the one who gives leave (hung_pool.Holder).
-"""
+The listener of the filter is sent over the Unix socket to the process that releases calls
+(hung_pool.Holder)."""
 
 import os
 import socket

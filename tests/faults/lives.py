@@ -25,7 +25,7 @@ def new_volume(driver, name, filesystem="ext4", **properties):
 
 
 def keep(driver, kubelet, name, **properties):
-    """Makes a volume, lets a pod write a file to it and go."""
+    """Creates a volume, lets a pod write a file to it, and removes the pod."""
     volume = new_volume(driver, name, **properties)
     path = kubelet.mount(volume, f"{name}-pod")
     checksum = content.write(path / "data", MIB)
@@ -67,7 +67,8 @@ def grow(driver, volume, size):
 
 
 def take_down(kubelet, volume, pod):
-    """What kubelet does until it works, also after a publish or a stage that failed."""
+    """The calls that kubelet repeats until they work, also after a publish or a stage that
+    failed."""
     kubelet.plain_call("NodeUnpublishVolume", volume_id=volume.handle,
                        target_path=str(kubelet.mount_path(volume, pod)))
     kubelet.plain_call("NodeUnstageVolume", volume_id=volume.handle,

@@ -66,7 +66,7 @@ def record_in(driver, handle, state):
 
 
 def copy_of(driver, model, text, number):
-    """A volume directory of its own with this record; returns its name."""
+    """A volume directory with this record; returns its name."""
     uuid = f"00000000-0000-5000-8000-{number:012x}"
     directory = driver.volume_directory(model.replace(uuid_of(model), uuid))
     directory.mkdir(mode=0o700)
@@ -90,7 +90,7 @@ def assert_refused(channel, kubelet, handle):
 
 
 def test_the_marker_damaged_under_a_running_driver(driver, kubelet):
-    """Whatever byte it is: nothing is made or deleted until the marker is what it was."""
+    """Whichever byte it is: nothing is created or deleted until the marker is restored."""
     kept = lives.keep(driver, kubelet, "kept")
     marker = driver.pool / "holdfast-pool.json"
     good = marker.read_bytes()
@@ -137,7 +137,8 @@ def test_the_marker_or_its_copy_damaged_while_the_driver_was_down(driver, kubele
 
 
 def test_a_stage_record(driver, kubelet):
-    """It only helps to compare calls: the mount table says what is staged, and nothing breaks."""
+    """The record only helps to compare calls: the mount table shows what is staged, and nothing
+    breaks."""
     volume = lives.new_volume(driver, "pv")
     path = kubelet.mount(volume, "pod")
     written = content.write(path / "data", MIB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loop devices that others hold, and a /dev in which something is missing."""
+"""Loop devices that other programs hold, and a /dev in which something is missing."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ def bare_dev(directory):
 
 
 def test_others_hold_many_loop_devices(driver, kubelet, directory):
-    """The kernel makes more; none of the others' is touched."""
+    """The kernel creates more; none of the other programs' devices is touched."""
     kept = lives.keep(driver, kubelet, "kept", provisioning="thick")
     file = directory / "file"
     file.write_bytes(bytes(4096))
@@ -59,7 +59,7 @@ def test_others_hold_many_loop_devices(driver, kubelet, directory):
 @pytest.mark.parametrize("what", ["loop-control is another device", "loop-control is missing",
                                   "everything is missing"])
 def test_a_dev_without_loop_devices(driver, kubelet, bare_dev, what):
-    """A stage is refused, naming what is missing; later it works."""
+    """A stage is refused and names the missing device; later it works."""
     kept = lives.keep(driver, kubelet, "kept")
     volume = lives.new_volume(driver, "pv")
     source, place = {"loop-control is another device": ("/dev/null", "/dev/loop-control"),
@@ -82,7 +82,8 @@ def empty(bare_dev):
 
 
 def test_dev_loses_its_loop_devices_under_a_pod(driver, kubelet, bare_dev):
-    """The pod can go all the same; what cannot be detached then is, when /dev is back."""
+    """The pod can still be removed; a device that cannot be detached is detached when /dev is
+    back."""
     used = lives.new_volume(driver, "used")
     kubelet.mount(used, "pod")
     driver.crash()  # and remembers no device

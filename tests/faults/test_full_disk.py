@@ -22,7 +22,7 @@ from waiting import until
 KIB = 1 << 10
 DISK = 640 * MIB
 ROOM_LEFT = (0, 8 * KIB, 64 * KIB, 512 * KIB, 4 * MIB, 24 * MIB)
-# Lets the driver promise what is not there, so that the disk itself has to refuse.
+# Makes the driver provision space that does not exist, so that the disk itself has to refuse.
 RECKLESS = ",reserve=0,overcommit=1000,watermark=100%"
 REFUSALS = ("RESOURCE_EXHAUSTED", "OUT_OF_RANGE", "INTERNAL", "UNAVAILABLE")
 SECONDS = 30
@@ -42,7 +42,7 @@ def disk(new_disk, pool_filesystem):
 @pytest.fixture
 def filler(disk):
     made = Filler(disk.mount_point)
-    (disk.mount_point / "lost+found").mkdir(exist_ok=True)  # what only ext4 has
+    (disk.mount_point / "lost+found").mkdir(exist_ok=True)  # only ext4 has these
     return made
 
 
@@ -58,7 +58,7 @@ def kubelet(driver, directory):
 
 
 def until_it_works(action):
-    """xfs and btrfs give the room of a deleted file back some time later."""
+    """xfs and btrfs free the space of a deleted file some time later."""
     deadline = time.monotonic() + SECONDS
     while lives.outcome(action, REFUSALS) != "OK":
         assert time.monotonic() < deadline, "it fails although there is room"
@@ -100,7 +100,8 @@ def test_creation(driver, kubelet, filler, provisioning):
 
 @pytest.mark.parametrize("provisioning", ["thin", "thick"])
 def test_first_stage(driver, kubelet, filler, provisioning):
-    """The filesystem of a thin volume needs room when it is made; a thick one has it."""
+    """The filesystem of a thin volume needs space when it is created; a thick volume already has
+    it."""
     for number, room in enumerate(ROOM_LEFT):
         volume = new_volume_in_time(driver, f"pv-{number}", provisioning)
         filler.leave(room)
@@ -147,7 +148,8 @@ def test_everything_that_takes_down(driver, kubelet, filler):
 
 
 def test_a_start(driver, kubelet, filler):
-    """What a kill left half done is finished even then, or later; whole volumes serve at once."""
+    """Work that a kill left half done is finished even then, or later; complete volumes are served
+    at once."""
     kept = lives.keep(driver, kubelet, "kept", provisioning="thick")
     for room in ROOM_LEFT:
         filler.leave(room)
@@ -157,7 +159,7 @@ def test_a_start(driver, kubelet, filler):
 
 
 def test_it_fills_while_calls_run(driver, kubelet, filler):
-    """Another program takes all the room and gives it back, again and again, at any moment."""
+    """Another program fills the disk and frees the space, again and again, at any moment."""
     kept = lives.keep(driver, kubelet, "kept", provisioning="thick")
     ended = threading.Event()
 
@@ -188,7 +190,7 @@ def test_it_fills_while_calls_run(driver, kubelet, filler):
 
 
 def attempt_a_life(driver, kubelet, name, provisioning):
-    """Takes each step that the one before allows; returns all outcomes."""
+    """Makes each step that the previous one allows; returns all outcomes."""
     made = []
     outcomes = {lives.outcome(lambda: made.append(
         lives.new_volume(driver, name, provisioning=provisioning)), REFUSALS)}
@@ -203,7 +205,7 @@ def attempt_a_life(driver, kubelet, name, provisioning):
 
 
 def test_the_state_directory_is_on_a_full_disk(new_disk, new_driver, directory):
-    """A stage that cannot be recorded is undone; what is staged can be taken down."""
+    """A stage that cannot be recorded is undone; staged volumes can be unstaged."""
     state = new_disk(32 * MIB, mount_point=directory / "state", name="state")
     filler = Filler(state.mount_point)
     driver = new_driver()
@@ -226,7 +228,7 @@ def test_the_state_directory_is_on_a_full_disk(new_disk, new_driver, directory):
 
 
 def test_a_thin_volume_whose_disk_is_full(new_disk, new_driver, directory):
-    """A pod's write fails; what it had flushed is there when there is room again."""
+    """A pod's write fails; the data that it had flushed is there when space is free again."""
     filler = Filler(new_disk(DISK).mount_point)
     driver = new_driver(RECKLESS)
     kubelet = Kubelet(directory / "kubelet", driver.call)
@@ -247,7 +249,7 @@ def test_a_thin_volume_whose_disk_is_full(new_disk, new_driver, directory):
 
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs"])
 def test_every_call_says_that_a_thin_volume_has_no_room(disk, filler, driver, kubelet, filesystem):
-    """Also when the filesystem goes on, because only data found no room."""
+    """Also if the filesystem continues, because only data found no space."""
     thick = lives.new_volume(driver, "thick", provisioning="thick")
     volume = lives.new_volume(driver, "pv", filesystem=filesystem)
     thick_path, path = kubelet.mount(thick, "pod"), kubelet.mount(volume, "pod")
@@ -265,7 +267,7 @@ def test_every_call_says_that_a_thin_volume_has_no_room(disk, filler, driver, ku
 
 
 def has_failed(path):
-    """Whether the filesystem takes nothing any more; makes it write what it keeps of itself."""
+    """Returns whether the filesystem accepts no more writes; makes it write its metadata."""
     try:
         tempfile.mkdtemp(dir=path)
     except OSError as error:
@@ -279,7 +281,7 @@ def has_failed(path):
                                              ("btrfs", "went read-only")])
 def test_every_call_says_that_a_filesystem_failed_for_want_of_room(disk, filler, driver, kubelet,
                                                                    filesystem, why):
-    """Room alone does not bring it back: the kernel made it read-only."""
+    """Free space alone does not bring it back: the kernel made it read-only."""
     volume = lives.new_volume(driver, "pv", filesystem=filesystem)
     path, staging = kubelet.mount(volume, "pod"), kubelet.global_mount(volume)
     written = content.write(path / "data")

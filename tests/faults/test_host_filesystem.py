@@ -52,7 +52,8 @@ def turn_read_only(disk):
 
 
 def fail(disk):
-    """As if the disk had been pulled: every access is an I/O error, nothing more is written."""
+    """As if the disk had been unplugged: every access is an I/O error, and nothing more is
+    written."""
     descriptor = os.open(disk.mount_point, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.ioctl(descriptor, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
@@ -61,7 +62,7 @@ def fail(disk):
 
 
 def bring_back(driver, disk):
-    """What a person does: stop, unmount, check, mount, start."""
+    """The administrator's steps: stop, unmount, check, mount, start."""
     driver.server.kill()
     disk.unmount()
     subprocess.run(["fsck", "-T", "-p", disk.device], check=False, stdout=subprocess.DEVNULL)
@@ -137,7 +138,8 @@ def test_it_is_read_only_at_the_start(driver, kubelet, disk):
 
 
 def test_the_state_directory_is_read_only(new_disk, new_driver, directory):
-    """Stages cannot be recorded, so none is made; what is staged goes on and can go."""
+    """Stages cannot be recorded, so they are refused; staged volumes continue and can be
+    unstaged."""
     state = new_disk(32 * MIB, mount_point=directory / "state", name="state")
     driver = new_driver()
     kubelet = Kubelet(directory / "kubelet", driver.call)

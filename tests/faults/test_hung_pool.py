@@ -78,7 +78,7 @@ def test_calls_that_wait_for_a_hung_pool_take_nobodys_place(two_pools, kubelet):
         waiting = Many(two_pools, "CreateVolume", (creation(f"w{i}") for i in range(WAITING)))
         frozen.await_that(lambda: len(waiting.refused()) >= REFUSED_AT_LEAST,
                           "nothing is refused")
-        # Needs nothing of the pool.
+        # Needs nothing from the pool.
         kubelet.unpublish(of_hung, "pod")
         assert_others_are_served(two_pools, kubelet, published)
     codes = waiting.finish()
@@ -89,7 +89,7 @@ def test_calls_that_wait_for_a_hung_pool_take_nobodys_place(two_pools, kubelet):
 
 @pytest.fixture
 def held(directory):
-    """A driver whose pool `default` can be made to answer nothing, not even what it holds."""
+    """A driver whose pool `default` can be made to hang completely."""
     driver = hung_pool.HeldPools(directory).start()
     yield driver
     driver.holder.let_go()
@@ -97,7 +97,7 @@ def held(directory):
 
 
 def test_a_pool_that_answers_nothing_is_not_waited_for(held, directory):
-    """Those who ask all pools: Probe, lists, metrics, the reconciler."""
+    """The callers that ask all pools: Probe, lists, metrics, the reconciler."""
     kubelet = kubelet_module.Kubelet(directory / "kubelet", held.call)
     published = lives.new_volume(held, "b", pool="second")
     kubelet.mount(published, "pod")
@@ -122,7 +122,7 @@ def test_a_pool_that_answers_nothing_is_not_waited_for(held, directory):
         lives.take_down(kubelet, published, "pod")
         held.delete(published.handle)
         lives.leads_a_life(held, kubelet, "another", pool="second")
-        # The reconciler reports the one, and goes on with the other.
+        # The reconciler reports the one pool, and continues with the other.
         rounds = held.client.admin("ListLeftovers").rounds
         frozen.await_that(lambda: held.client.admin("ListLeftovers").rounds > rounds, "no round")
         open_ones = {(open.kind, open.subject)

@@ -17,7 +17,7 @@ ROUNDS = 3
 
 
 def loops_of(volume):
-    """Loop devices that show an image of the volume, under whatever name it has now."""
+    """Loop devices that show an image of the volume, whatever its current name."""
     return [device for device, backing in host.loop_backings().items()
             if uuid_of(volume.handle) in backing]
 
@@ -52,7 +52,8 @@ def restore(image, saved):
 
 @pytest.mark.parametrize("how", ["truncated", "emptied", "deleted", "replaced"])
 def test_under_a_pod(driver, kubelet, used, directory, how):
-    """It is reported, the pod can go, nothing of it stays attached, and a restored image serves."""
+    """It is reported, the pod can be removed, nothing stays attached, and a restored image
+    works."""
     kept = lives.keep(driver, kubelet, "kept")
     image, saved = driver.image(used.volume.handle), directory / "saved"
     damage(image, saved, how)
@@ -74,7 +75,7 @@ def test_under_a_pod(driver, kubelet, used, directory, how):
 
 
 def is_abnormal(driver, kubelet, volume):
-    """By what kubelet's statistics and the list of volumes say."""
+    """According to kubelet's statistics and the list of volumes."""
     listed = {entry.volume.volume_id: entry.status.volume_condition.abnormal
               for entry in driver.call("ListVolumes").entries}
     stats = kubelet.stats(volume, kubelet.mount_path(volume, "pod"))
@@ -109,7 +110,8 @@ def test_a_hole_in_a_thick_volume(driver, kubelet):
 
 @pytest.mark.parametrize("provisioning", ["thin", "thick"])
 def test_an_image_that_is_all_hole(driver, kubelet, directory, provisioning):
-    """Its filesystem has gone: never formatted again, and the volume says what it misses."""
+    """Its filesystem was destroyed: it is never formatted again, and the volume reports what is
+    missing."""
     kept = lives.keep(driver, kubelet, "kept", provisioning=provisioning)
     image, saved = driver.image(kept.volume.handle), directory / "saved"
     run("cp", "--sparse=always", image, saved)

@@ -16,7 +16,7 @@ from pool_disk import run
 
 
 def test_the_staging_directory_is_gone_before_the_stage(driver, kubelet):
-    """Not NOT_FOUND, which would say that there is no such volume."""
+    """Not NOT_FOUND, which would mean that the volume does not exist."""
     volume = lives.new_volume(driver, "pv")
     for missing in (kubelet.global_mount(volume), kubelet.global_mount(volume) / "deeper"):
         with csi_client.refused("FAILED_PRECONDITION", "exist"):
@@ -53,7 +53,8 @@ def test_something_else_is_in_the_place_of_the_staging_directory(driver, kubelet
 
 
 def test_kubelets_directory_is_removed_under_a_pod(driver, kubelet, directory):
-    """Somebody unmounted and removed it all: the volume can be staged anew, with its data."""
+    """An administrator unmounted and removed it all: the volume can be staged again, with its
+    data."""
     volume = lives.new_volume(driver, "pv")
     path = kubelet.mount(volume, "pod")
     written = content.write(path / "data", MIB)
@@ -67,7 +68,7 @@ def test_kubelets_directory_is_removed_under_a_pod(driver, kubelet, directory):
 
 
 def test_kubelets_directory_is_moved_under_a_pod(driver, kubelet, directory):
-    """The mounts move along; unstage by the old path must not take away what is in use."""
+    """The mounts move with the directory; unstage by the old path must not remove mounts in use."""
     volume = lives.new_volume(driver, "pv")
     path = kubelet.mount(volume, "pod")
     written = content.write(path / "data", MIB)
@@ -108,7 +109,7 @@ def test_its_filesystem_is_mounted_with_flags(driver, directory, flags):
 
 
 def test_its_filesystem_is_read_only(driver, directory):
-    """No place for targets can be made: a clear refusal, and nothing stays attached."""
+    """No directory for targets can be created: a clear refusal, and nothing stays attached."""
     root = directory / "kubelet"
     root.mkdir()
     run("mount", "-t", "tmpfs", "kubelet", root)

@@ -20,7 +20,7 @@ SHORT_SECONDS = 5
 SECONDS = 60
 FILES_LEFT = (0, 1, 2, 3, 4, 6, 8, 12, 24)
 PROCESSES_LEFT = (0, 1, 2, 3, 5)
-HUGE = 60 * MIB  # a request just below what the driver takes
+HUGE = 60 * MIB  # a request just below the driver's limit
 
 
 def open_files(pid):
@@ -35,16 +35,17 @@ def limit_files(pid, count):
 
 @pytest.fixture
 def impatient(driver):
-    """Calls that give up early: a server that cannot take a connection does not answer."""
+    """Calls that give up early, because a server that cannot accept a connection does not
+    answer."""
     def call(method, **fields):
         return driver.call(method, timeout=SHORT_SECONDS, **fields)
     return call
 
 
 def attempt_a_life(driver, kubelet, call, name):
-    """Each step that the one before allows, and all of the way back; what fails is tried later.
+    """Makes each step that the previous one allows, and all steps back; failed steps are tried later.
 
-    Returns the name if its creation may have gone on after the answer, so that it is asked again.
+    Returns the name if its creation may have continued after the answer, so that it is repeated.
     """
     made = []
     kubelet.call = call
@@ -70,7 +71,7 @@ def until_it_answers(driver):
 
 
 def clean_up(driver, kubelet, kept, unsure):
-    """All that was attempted goes, as its callers would see to it."""
+    """Removes everything that was attempted, as its callers would."""
     until_it_answers(driver)
     if unsure:
         driver.create(unsure)
@@ -89,7 +90,8 @@ def assert_nothing_left(driver, kept):
 
 
 def test_no_files(driver, kubelet, impatient):
-    """With each number of files left over, from none: nothing is lost, and it answers again."""
+    """With each number of remaining file descriptors, from none: nothing is lost, and the driver
+    answers again."""
     kept = lives.keep(driver, kubelet, "kept")
     pid = driver.server.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)[0]
@@ -123,7 +125,7 @@ def test_no_processes(driver, kubelet, impatient):
 
 @pytest.mark.parametrize("limit", [24 * MIB, 32 * MIB, 48 * MIB])
 def test_little_memory(driver, kubelet, impatient, limit):
-    """As in a container with that limit: what the kernel ends for it is begun again."""
+    """As in a container with that limit: work that the kernel kills is started again."""
     if lack := cgroup.missing("memory"):
         pytest.skip(lack)
     kept = lives.keep(driver, kubelet, "kept")
@@ -141,8 +143,8 @@ def test_little_memory(driver, kubelet, impatient, limit):
 
 
 def start_again_if_it_ended(driver):
-    """As systemd or kubelet does. It may have been ended for want of memory or threads, and its end
-    may take a moment longer than its last answer."""
+    """As systemd or kubelet does. The driver may have been killed for lack of memory or threads,
+    and its end may come a moment after its last answer."""
     deadline = time.monotonic() + SECONDS
     while not answers(driver):
         code = driver.server.process.poll()

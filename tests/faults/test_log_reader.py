@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever reads the log stops reading: no call waits for it, and what was logged is there later."""
+"""The log's reader stops reading: no call waits for it, and the log lines are there later."""
 
 import fcntl
 import json
@@ -25,7 +25,7 @@ UNKNOWN = "x" * 120  # never made by Holdfast, so a deletion of it is answered a
 
 
 class Server(serve.Server):
-    """Its log goes to a pipe, `log_end`."""
+    """Its log is written to a pipe, `log_end`."""
 
     def launch(self):
         self.log_end, end = os.pipe()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools that are not there when the driver starts: the others are served, teardown works, and the
+"""Pools that are missing when the driver starts: the others are served, teardown works, and the
 pool is served without a restart once its disk is back."""
 
 import subprocess
@@ -25,7 +25,7 @@ SECONDS = 60
 
 
 class TwoPools(Driver):
-    """The default pool is on the disk that holds everything, `late` on one of its own."""
+    """The default pool is on the same disk as everything else, `late` is on a separate one."""
 
     def __init__(self, directory, disk):
         super().__init__(driver_fixtures.binary(), directory)
@@ -78,7 +78,7 @@ def refuse_the_late_pool(driver, kubelet, volume, why):
     with refused("UNAVAILABLE", why):
         driver.call("GetCapacity", parameters={"pool": "late"})
     with refused("UNAVAILABLE", why):
-        driver.call("ListVolumes")  # one that left volumes out would say that they are gone
+        driver.call("ListVolumes")  # a shorter list would mean that they are gone
 
 
 def without_its_disk(driver, disk):
@@ -179,7 +179,7 @@ def test_a_copy_that_somebody_attached_is_left_alone(driver, kubelet, disk, dire
 
 
 def test_a_pool_that_hangs_at_the_start(driver, kubelet, disk):
-    """A frozen filesystem takes no new file; a disk that does not answer looks the same."""
+    """A frozen filesystem accepts no new file; a disk that does not answer looks the same."""
     late = lives.keep(driver, kubelet, "kept", pool="late")
     assert driver.server.stop() is None
     run("fsfreeze", "--freeze", disk.mount_point)
@@ -196,7 +196,7 @@ def test_a_pool_that_hangs_at_the_start(driver, kubelet, disk):
 
 
 def test_no_pool_at_all(driver, kubelet, disk, directory):
-    """The driver is not ready, and yet the pods can go."""
+    """The driver is not ready, and yet the pods can be removed."""
     kept = lives.new_volume(driver, "used")
     path = kubelet.mount(kept, "pod")
     driver.server.kill()
@@ -218,7 +218,7 @@ def test_no_pool_at_all(driver, kubelet, disk, directory):
 
 
 def test_a_pool_that_was_never_seen_is_made_by_a_start_alone(driver, kubelet, directory):
-    """Who makes the directory may be about to mount the disk there."""
+    """The administrator who created the directory may be about to mount the disk there."""
     assert driver.server.stop() is None
     third = directory / "third"
     driver.server.command.append(f"--pool=third=file:{third}")

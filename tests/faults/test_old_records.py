@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record that is older than its image, as a backup may have read it: it destroys nothing.
+"""A record that is older than its image, as in a backup, destroys nothing.
 
 Backups read the small record and the large image at different times, and drop extended attributes;
-people restore the record alone.
-"""
+administrators restore only the record."""
 
 import json
 import os
@@ -44,7 +43,7 @@ def data_of(kubelet, volume):
 
 
 def use(kubelet, volume):
-    """A pod writes and goes; returns what a later one must find."""
+    """A pod writes and ends; returns what a later pod must find."""
     written = content.write(data_of(kubelet, volume), MIB)
     kubelet.end_pod(volume, "pod")
     return written
@@ -60,7 +59,7 @@ def older(driver, volume, **changes):
 
 
 def restore(driver, volume, record, attributes="kept"):
-    """What is done with a backup, while the driver is away."""
+    """The operations on a backup, while the driver is stopped."""
     driver.server.kill()
     driver.record_path(volume.handle).write_bytes(record)
     image = driver.image(volume.handle)
@@ -126,7 +125,7 @@ def test_a_record_that_was_read_during_the_creation(driver, kubelet, filesystem,
 
 
 def await_damage(driver, volume):
-    """Until the reconciler has looked at the volume and left it to a person."""
+    """Until the reconciler has examined the volume and left it to the administrator."""
     until(lambda: f"damaged-volume of {volume.handle} is left" in driver.log(),
           "the reconciler did not report the volume", ROUND)
 
@@ -167,7 +166,7 @@ def test_a_record_of_before_a_growth(driver, kubelet):
 
 
 def test_an_unfinished_creation_is_still_removed(driver):
-    """Nothing was ever written to it: what a kill leaves, thin and thick."""
+    """It was never written to: the state after a kill, thin and thick."""
     for provisioning in ("thin", "thick"):
         handle = driver.create(provisioning, provisioning=provisioning).volume_id
         directory = driver.volume_directory(handle)

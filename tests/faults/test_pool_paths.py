@@ -19,7 +19,7 @@ SECONDS = 60
 
 
 def start_second(directory, pool, prefix=()):
-    """Another driver with places of its own, but for the pool; returns (exit code, log)."""
+    """Another driver with its own directories, except for the pool; returns (exit code, log)."""
     work = directory / "second"
     work.mkdir(exist_ok=True)
     server = serve.Server(driver_fixtures.binary(), work, [f"default=file:{pool}"], "second")
@@ -49,7 +49,7 @@ def test_a_second_driver_by_another_way(driver, kubelet, directory, way):
 
 
 def test_the_first_dies_and_the_second_takes_over(driver, kubelet, directory, new_driver):
-    """The lock ends with its process, even by kill -9: nobody has to remove a file."""
+    """The lock ends with its process, even by kill -9: no file has to be removed."""
     kept = lives.keep(driver, kubelet, "kept")
     driver.server.kill()
     second = directory / "second"
@@ -63,7 +63,7 @@ def test_the_first_dies_and_the_second_takes_over(driver, kubelet, directory, ne
 
 
 def test_another_pool_is_mounted_over_one_in_use(new_disk, new_driver, directory):
-    """Pods go on and can go; nothing is made, staged or deleted in the wrong pool."""
+    """Pods continue and can be removed; nothing is created, staged or deleted in the wrong pool."""
     disk = new_disk(256 * MIB)
     driver = new_driver()
     kubelet = Kubelet(directory / "kubelet", driver.call)

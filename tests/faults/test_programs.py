@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that make and check filesystems are missing, broken, or do not come to an end."""
+"""The programs that make and check filesystems are missing, broken, or hang."""
 
 import os
 import pathlib
@@ -58,7 +58,8 @@ BROKEN = {"fails": "echo it is out of order >&2; exit 3",
 @pytest.mark.parametrize("filesystem", FILESYSTEMS)
 @pytest.mark.parametrize("how", ["is missing", "is not executable", *BROKEN])
 def test_mkfs(driver, kubelet, directory, replace_program, filesystem, how):
-    """A clear refusal, no filesystem in the record, nothing left; with the program it goes on."""
+    """A clear refusal, no filesystem in the record, nothing left behind; once the program works, so
+    does the call."""
     volume = lives.new_volume(driver, "pv", filesystem=filesystem)
     file = pathlib.Path("/dev/null")
     if how == "is not executable":
@@ -116,7 +117,7 @@ def test_fsck_is_missing_when_it_is_needed(driver, kubelet, replace_program):
 
 
 def test_a_program_that_is_stopped(driver, kubelet, program_gate):
-    """SIGSTOP, as of a frozen container: that volume waits, and nothing else does."""
+    """SIGSTOP, as in a frozen container: that volume waits, and no other."""
     volume = lives.new_volume(driver, "pv")
     gate = program_gate("mkfs.ext4")
     kubelet.global_mount(volume).mkdir(parents=True)
@@ -145,7 +146,7 @@ def test_a_program_that_is_stopped(driver, kubelet, program_gate):
 
 
 def test_a_driver_that_is_killed_while_a_program_is_stopped(driver, kubelet, program_gate):
-    """SIGKILL reaches a stopped child too: no mkfs is left to wake up later."""
+    """SIGKILL also reaches a stopped child: no mkfs is left that could wake up later."""
     volume = lives.new_volume(driver, "pv")
     gate = program_gate("mkfs.ext4")
     kubelet.global_mount(volume).mkdir(parents=True)

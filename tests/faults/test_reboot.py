@@ -16,7 +16,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 @pytest.fixture
 def reboot(driver, kubelet, directory):
-    """Takes away what a reboot takes away; the boot id changes in this run's namespace alone."""
+    """Removes what a reboot removes; the boot id changes only in this run's namespace."""
     changed = []
 
     def boot(volumes):
@@ -62,7 +62,7 @@ def test_the_same_volume_is_staged_elsewhere_in_another_way(driver, kubelet, dir
 
 
 def test_what_was_staged_can_be_deleted_unseen(driver, kubelet, reboot):
-    """Nobody calls Unstage for what no node shows any more."""
+    """No caller unstages a volume that no node shows any more."""
     volume = lives.new_volume(driver, "pv")
     kubelet.mount(volume, "pod")
     reboot([volume])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that may not do what a node must do: it says so and is not ready."""
+"""A driver without the permissions that a node needs: it reports this and is not ready."""
 
 import subprocess
 

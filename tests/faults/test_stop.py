@@ -16,7 +16,7 @@ import kubelet as kubelet_module
 import lives
 from observed import get
 
-GRACE_SECONDS = 30  # what kubelet gives a pod
+GRACE_SECONDS = 30  # the time that kubelet gives a pod
 LATE = 1
 
 
@@ -70,7 +70,7 @@ def assert_serves(driver, kubelet):
 
 
 def end_in_time(driver):
-    """It has ended but for what hangs in the kernel, which only the thaw ends."""
+    """It has ended except for the thread that hangs in the kernel, which only the thaw ends."""
     pid = driver.server.process.pid
     driver.server.process.terminate()
     frozen.await_that(lambda: not driver.server.socket.exists(), driver.log()[-2000:])
@@ -78,7 +78,8 @@ def end_in_time(driver):
 
 
 def test_a_call_that_hangs_in_the_kernel(two_pools, directory):
-    """The thread stays until the disk answers; what others need is free before that."""
+    """The thread remains until the disk answers; everything that other pools need is free before
+    that."""
     driver = two_pools.start()
     kubelet = kubelet_module.Kubelet(directory / "kubelet", driver.call)
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -102,7 +103,8 @@ def states_of_threads(driver):
 
 
 def test_a_start_that_hangs(two_pools, directory):
-    """The pool's disk hangs from the start, which goes on without it: the process can be ended."""
+    """The pool's disk hangs from the start, which continues without it: the process can be
+    ended."""
     driver = two_pools.start()
     assert driver.server.stop() is None
     kubelet = kubelet_module.Kubelet(directory / "kubelet", driver.call)

@@ -9,7 +9,7 @@ import pathlib
 import tarfile
 
 DIRECTORY = pathlib.Path(__file__).resolve().parent / "corpus"
-SEED = "seed-"  # begins the names of what make-seeds wrote
+SEED = "seed-"  # prefix of the names of make-seeds' files
 
 
 def path_of(target):

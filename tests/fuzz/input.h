@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes fuzzed bytes apart, and says when what was promised is not so.
+// Splits fuzzed bytes into values, and reports broken promises.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Input final {
     return byte;
   }
 
-  // A piece of the length that the next two bytes say, or what there is.
+  // A piece whose length is in the next two bytes, or as much as there is.
   std::string Piece() {
     const std::size_t low = Byte();
     const std::size_t length = low | static_cast<std::size_t>(Byte()) << 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precompiled for the fuzzer's build: what most files of the lower layers include.
+// Precompiled for the fuzzer's build: headers that most files of the lower layers include.
 #pragma once
 
 #include <algorithm>

@@ -34,7 +34,7 @@ constexpr char kDriver[] = "csi.holdfast.dev";
 constexpr char kUuid[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
 constexpr int kMaxSteps = 16;
 
-// Whose certificates are not what is tried here.
+// Certificates are not tested here.
 class Anybody final : public link::NodeIdentity {
  public:
   absl::Status Check(const std::vector<std::string>&, const link::v1::Register&) override {
@@ -42,7 +42,7 @@ class Anybody final : public link::NodeIdentity {
   }
 };
 
-// What a controller without pools of its own never looks into.
+// Unused by a controller without its own pools.
 const state::NodeState& State() {
   static const os::UniqueFd directory(::open(MakeScratch().c_str(), O_RDONLY | O_DIRECTORY));
   static const state::NodeState kept = *state::NodeState::Open(directory.get());
@@ -84,7 +84,7 @@ class Node final {
     return false;
   }
 
-  // What the next commands are answered with. While none is under way.
+  // The answers to the next commands. Set only while no command is running.
   void SetAnswer(link::v1::Result answer) { answer_ = std::move(answer); }
 
   // Names no more volumes; false if the stream is over.
@@ -158,7 +158,7 @@ class Node final {
   }
 
   bool Write(const link::v1::FromNode& frame) {
-    const std::lock_guard lock(writing_);  // an answer may have come before its Write returns
+    const std::lock_guard lock(writing_);  // an answer may arrive before its Write returns
     return stream_->Write(frame);
   }
 
@@ -201,7 +201,7 @@ class Controller final {
       }
     }
     if (open && node.EndNaming() &&
-        node.proved()) {  // all that was sent has come when a command is answered
+        node.proved()) {  // everything that was sent has arrived when a command is answered
       node.SetAnswer({});
       Call(0, node.name());
       MeasureAll();
@@ -239,7 +239,7 @@ class Controller final {
     return request;
   }
 
-  // Only what a node can know is the node's.
+  // The node decides only what only a node can know.
   static void RequireOf(const csi::v1::Volume& volume, const std::string& node, Bytes least) {
     csi::v1::Volume bare;
     bare.set_volume_id(volume.volume_id());
@@ -359,7 +359,7 @@ class Controller final {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   holdfast::StartLog(holdfast::LogLevel::kError);
-  google::protobuf::SetLogHandler(nullptr);  // of text that is no UTF-8, each time
+  google::protobuf::SetLogHandler(nullptr);  // about text that is not UTF-8, each time
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mount table: whoever mounts something chooses names in it. The first byte says whether the
-// rest is the table's text, or what is mounted, which is written down as the kernel does.
+// The mount table: any program that mounts something chooses names in it. The first byte decides
+// whether the rest is the table's text, or a list of mounts, which are formatted as the kernel
+// does.
 #include <fmt/format.h>
 
 #include <set>
@@ -28,7 +29,7 @@ std::string Name(Input& input, std::string text) {
   return text;
 }
 
-// As the kernel's seq_path_root does: only what would end the field.
+// As the kernel's seq_path_root does: it escapes only what would end the field.
 std::string Escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

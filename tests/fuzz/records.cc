@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read back from disk: volume records, stage records, pool markers. The first byte chooses,
-// also whether a right checksum is added: else nothing but a collision gets past it.
+// What is read back from disk: volume records, stage records, pool markers. The first byte chooses
+// the kind, and whether a correct checksum is added: otherwise only a collision would pass the
+// check.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ std::string WithChecksum(const std::string& text, const std::string& boot_id) {
   if (object.contains("boot_id")) object["boot_id"] = boot_id;
   try {
     return EncodeChecked(object, 1);
-  } catch (const nlohmann::json::exception&) {  // text that is no UTF-8 cannot be written
+  } catch (const nlohmann::json::exception&) {  // text that is not UTF-8 cannot be written
     return text;
   }
 }

@@ -25,7 +25,7 @@ namespace {
 constexpr char kDriver[] = "csi.holdfast.dev";
 constexpr char kNode[] = "n1";
 constexpr int kMaxSteps = 8;
-// In an input these stand for what only the process knows.
+// In an input these represent values that only the process knows.
 constexpr char kVolumeMark[] = "V";
 constexpr char kPathMark[] = "P";
 
@@ -194,7 +194,7 @@ class Driver final {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   holdfast::StartLog(holdfast::LogLevel::kError);
-  google::protobuf::SetLogHandler(nullptr);  // of text that is no UTF-8, each time
+  google::protobuf::SetLogHandler(nullptr);  // about text that is not UTF-8, each time
   return 0;
 }
 

@@ -11,8 +11,8 @@
 
 namespace holdfast::fuzz {
 
-// A new directory below $TMPDIR; tests/fuzz/run gives one in memory and removes it. Whatever the
-// fuzzer finds, it must not find as root.
+// A new directory below $TMPDIR; tests/fuzz/run sets it to one in memory and removes that. Whatever
+// the fuzzer does, it must not do as root.
 inline std::string MakeScratch() {
   Require(::geteuid() != 0, "tests/fuzz/run starts this, as nobody");
   const char* const base = std::getenv("TMPDIR");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every configuration that the driver would start with, wherever it came from.
+// Properties of every configuration that the driver would start with, whatever its source.
 #pragma once
 
 #include <algorithm>

@@ -64,7 +64,7 @@ void FuzzMountFlags(Input input) {
   if (!os::ValidateMountFlags(flags, "mount_flags").ok()) return;
   const std::string joined = os::JoinMountFlags(flags);
   Require(joined.size() < 4096, "mount(2) takes the options");
-  // What libmount makes of them is exactly what was checked, one by one.
+  // libmount splits them exactly as they were checked, one by one.
   std::string copy = joined;
   char* rest = copy.data();
   char* name = nullptr;

@@ -14,7 +14,7 @@ MAX_DEPTH = 6
 
 
 def texts(good):
-    """Hostile texts by name. `good` is what an honest caller sends, to be bent a little."""
+    """Hostile texts by name. `good` is the value of an honest caller, to be altered slightly."""
     bent = {
         "traversal": "../../../../../../etc/shadow",
         "nul": f"{good or 'x'}\0/etc",
@@ -136,7 +136,7 @@ def map_attacks(path):
     for label, text in texts("").items():
         changes[f"key {label}"] = lambda entries, text=text: entries.update({text: "x"})
         changes[f"value {label}"] = lambda entries, text=text: entries.update({"k": text})
-        for key in ("pool", "provisioning", "mkfsOptions"):  # what StorageClasses may set
+        for key in ("pool", "provisioning", "mkfsOptions"):  # a StorageClass may set these
             changes[f"{key} {label}"] = lambda entries, key=key, text=text: entries.update(
                 {key: text})
     changes["key empty"] = lambda entries: entries.update({"": ""})

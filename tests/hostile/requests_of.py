@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An honest request for every RPC of the contract, which changes nothing because what it asks for
-is there already. A hostile field in it is then the only thing that could."""
+"""An honest request for every RPC of the contract, which changes nothing because its result exists
+already. A hostile field is then the only thing that could change anything."""
 
 import csi_client
 import csi_pb2
@@ -13,7 +13,7 @@ LEFT_OUT = {"volume_content_source", "mutable_parameters", "volume_mount_group"}
 
 
 class Callers:
-    """A volume that is staged and published, and what each RPC is called with about it."""
+    """A volume that is staged and published, and the arguments of each RPC about it."""
 
     def __init__(self, driver, kubelet, volume, pod):
         other = volume.handle[:-36] + "00000000-0000-4000-8000-000000000000"
@@ -34,7 +34,7 @@ class Callers:
             "accessibility_requirements": csi_pb2.TopologyRequirement(
                 requisite=[segment("test-node")], preferred=[segment("test-node")]),
             "max_entries": 1, "starting_token": ""}
-        # These would undo what is there; they ask for what is gone already.
+        # These would remove the volume; instead they name one that does not exist.
         self.special = {("DeleteVolume", "volume_id"): other,
                         ("NodeUnpublishVolume", "target_path"): str(elsewhere / "mount"),
                         ("NodeUnstageVolume", "staging_target_path"): str(elsewhere)}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call could change: files, mounts, loop devices, programs. Two snapshots tell if one did."""
+"""Everything that a call could change: files, mounts, loop devices, programs. Two snapshots show
+whether one did."""
 
 import hashlib
 import os
@@ -12,7 +13,8 @@ SMALL_FILE = 1 << 20  # bytes; larger files are volumes, which their filesystems
 
 
 def describe(path):
-    """Everything of one file that a call could change; nothing that a mounted volume changes."""
+    """All properties of one file that a call could change, without those that a mounted volume
+    changes."""
     facts = os.lstat(path)
     kind = stat.S_IFMT(facts.st_mode)
     described = [kind, stat.S_IMODE(facts.st_mode), facts.st_uid, facts.st_gid, facts.st_ino]
@@ -55,12 +57,12 @@ class Surroundings:
                 "programs": {pid: 1 for pid in self.programs()}}
 
     def loops(self):
-        """Those of the driver; the host's others come and go."""
+        """The driver's devices only, because the host's others vary."""
         return {device: backing for device, backing in host.loop_backings().items()
                 if backing.startswith(f"{self.driver.directory}/")}
 
     def programs(self):
-        """What the driver runs."""
+        """The driver's child processes."""
         pid = self.driver.server.process.pid
         found = []
         for task in os.listdir(f"/proc/{pid}/task"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the binary was compiled and linked: what makes a mistake in it hard to use."""
+"""How the binary was compiled and linked: options that make a bug in it hard to exploit."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver may do: what it needs works, what it does not need is refused."""
+"""The driver's permissions: what it needs works, and everything else is refused."""
 
 import json
 import os
@@ -20,14 +20,15 @@ SUITE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = SUITE.parents[1]
 CONFINED = SUITE / "confined"
 UNIT = REPOSITORY / "deploy" / "systemd" / "holdfast.service"
-# What a node with a pool in Ceph has beyond the unit and the node's profile.
+# The additional permissions of a node with a pool in Ceph, beyond the unit and the node's profile.
 RBD_UNIT = UNIT.parent / "rbd.conf"
 RBD_CALLS = {"add_key", "keyctl"}
 PROFILES = REPOSITORY / "deploy" / "seccomp"
-EXPOSURE = 4.1  # of 10, systemd's own measure; mounts that others must see allow no less
+EXPOSURE = 4.1  # out of 10, by systemd; mounts that other processes must see need it
 RBD_EXPOSURE = 4.6  # the network, and its addresses
 
-# What changes the host or other processes, and no volume needs. Kernels without one refuse it too.
+# Calls that change the host or other processes, and that no volume needs. Kernels without a call
+# refuse it too.
 DANGEROUS = """acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module finit_module
 init_module io_uring_setup kcmp kexec_file_load kexec_load keyctl lookup_dcookie mbind move_pages
 name_to_handle_at nfsservctl open_by_handle_at perf_event_open personality pivot_root

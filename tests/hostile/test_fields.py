@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every field of every RPC with hostile values: the right code that names the field, and nothing
-is changed on disk, in the kernel or outside of the driver's roots.
+"""Every field of every RPC with hostile values: the correct code and the field's name, and no
+change on disk, in the kernel or outside the driver's roots.
 
-A field that is new in the contract is attacked by itself; whatever it then does besides refusing
-with INVALID_ARGUMENT must be allowed in ALLOWED, with a reason."""
+A new field in the contract is attacked automatically. Any answer other than INVALID_ARGUMENT must
+be listed in ALLOWED, with a reason."""
 
 import json
 import re
@@ -40,7 +40,7 @@ ALLOWED = [
     # The CSI spec's word for a token that is none.
     ("ListVolumes", "starting_token", ".*", {"ABORTED"}),
     ("ListVolumes", "max_entries", "most|almost most|not a multiple", {"OK"}),
-    # What is possible, but not for this volume, has codes of its own.
+    # Values that are valid, but not for this volume, have other codes.
     ("CreateVolume", ".*bytes|.*mode|.*block.*|.*volume_capabilities.mount|parameters",
      "most|almost most|not a multiple|enum SINGLE.*|empty|provisioning .*", {"ALREADY_EXISTS"}),
     ("CreateVolume|ControllerExpandVolume|NodeExpandVolume", ".*bytes",
@@ -54,15 +54,15 @@ ALLOWED = [
     (".*", ".*(mount|block|volume_capabilities)", "empty|many", {"OK"}),
     ("NodeExpandVolume|ControllerExpandVolume", "capacity_range|volume_capability", "empty",
      {"OK"}),
-    # A topology that is not this node's is no error: there is no room for it here.
+    # A topology of another node is not an error: there is no space for it here.
     ("CreateVolume", r"accessibility_requirements\.requisite.*", ".*", {"RESOURCE_EXHAUSTED", "OK"}),
     ("CreateVolume", r"accessibility_requirements(\.preferred.*)?", ".*", {"OK"}),
     ("GetCapacity", "accessible_topology.*", ".*", {"OK"}),
-    # There is room, whether or not mkfs will take its options: that is CreateVolume's to say.
+    # There is space, whether or not mkfs accepts its options: CreateVolume decides that.
     ("GetCapacity", "parameters", "mkfsOptions .*", {"OK"}),
-    # Whether the parameters fit is what the call asks.
+    # The call asks whether the parameters fit.
     ("ValidateVolumeCapabilities", "parameters", ".*", {"OK"}),
-    # Not where the volume is; csi-sanity wants this of relative paths too.
+    # A path where the volume is not; csi-sanity requires this for relative paths too.
     ("NodeGetVolumeStats", "volume_path", "own.*|deep|traversal|mebibyte|wide|format|shell|option|"
      "bidirectional|relative", {"NOT_FOUND"}),
     ("NodePublishVolume|NodeStageVolume", ".*path", "own.*|deep", {"FAILED_PRECONDITION"}),
@@ -82,7 +82,7 @@ def allowed(method, attack):
 
 @pytest.fixture
 def canary(directory):
-    """What nobody may touch."""
+    """Files that no call may touch."""
     path = directory / "canary"
     path.mkdir(mode=0o711)
     (path / "shadow").write_text("root:secret")
@@ -111,13 +111,13 @@ def answer(channel, method, request):
 
 
 def undo(driver, method, response, volume):
-    """An allowed name makes a volume: that and nothing else goes again."""
+    """An allowed name creates a volume, and only that volume is deleted again."""
     if method == "CreateVolume" and response.volume.volume_id != volume.handle:
         driver.delete(response.volume.volume_id)
 
 
 def complaint(method, attack, code, message):
-    """What is wrong with an answer, or None."""
+    """The problem with an answer, or None."""
     if code not in allowed(method, attack):
         return f"is answered with {code}: {message!s:.300}"
     if code == "OK":
@@ -160,7 +160,7 @@ def test_every_field(driver, kubelet, volume, canary, name):
                 found.append(f"{attack} {problem}")
             if code == "OK":
                 undo(driver, name, said, volume)
-            if name not in NOT_SERVED:  # of which one look at the end is enough
+            if name not in NOT_SERVED:  # one check at the end is enough for all of them
                 found += [f"{attack}: {change}"
                           for change in surroundings.differences(before, watched.take())]
         honest_requests_succeed(channel, callers)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever reaches the health and metrics port: its bytes, its time and its connections are bounded,
-and health is answered meanwhile."""
+"""Peers that reach the health and metrics port: their bytes, time and connections are bounded, and
+health is answered in the meantime."""
 
 import contextlib
 import pathlib
@@ -100,8 +100,8 @@ class Peer:
 
 @contextlib.contextmanager
 def attack(port, kinds):
-    """CONNECTIONS peers, each of which sends a piece in each round and connects again when it is
-    turned away."""
+    """CONNECTIONS peers. Each sends a piece in each round, and connects again when it is
+    disconnected."""
     peers = [Peer(port, kinds[number % len(kinds)]) for number in range(CONNECTIONS)]
     over, begun = threading.Event(), threading.Event()
 
@@ -143,7 +143,7 @@ def test_health_is_answered_among_a_thousand_hostile_connections(observed, name)
 
 
 def test_headers_without_end(observed):
-    """Cut off after a few KiB, whoever sends more."""
+    """A peer that sends more than a few KiB is disconnected."""
     before = memory(observed)
     sent = 0
     with socket.create_connection(("127.0.0.1", observed.port), timeout=SECONDS) as peer:
@@ -157,7 +157,7 @@ def test_headers_without_end(observed):
 
 
 def answer_to(port, data):
-    """The status line and the body; nothing if the connection is closed without an answer."""
+    """The status line and the body; empty if the connection is closed without an answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as peer:
         peer.sendall(data)
         with contextlib.suppress(OSError):  # it may have been answered and closed by now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mount flags are one plain option each. What they cannot be used for is anything else."""
+"""Mount flags are one plain option each, and cannot be used for anything else."""
 
 import pytest
 

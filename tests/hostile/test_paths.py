@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that lead elsewhere: links that are there, links that come and go while a call runs."""
+"""Paths that lead elsewhere: existing links, and links that appear and disappear while a call
+runs."""
 
 import contextlib
 import os
@@ -21,7 +22,7 @@ LOOP_MAJOR = "7:"
 
 @pytest.fixture
 def canary(directory):
-    """What the links lead to. It has what a call may look for, and nothing of it may change."""
+    """The links' target. It contains what a call may look for, and nothing in it may change."""
     path = directory / "canary"
     for name in ("mount", "globalmount", "volumes/kubernetes.io~csi/pv/mount", "dev"):
         (path / name).mkdir(parents=True)
@@ -138,7 +139,7 @@ def luck():
 
 
 def volumes_alone_are_mounted(kubelet, canary):
-    """Nothing at all below the canary, and nothing but volumes below kubelet's directory."""
+    """Nothing at all below the canary, and only volumes below kubelet's directory."""
     for mount in mount_table.read():
         assert not mount.point.startswith(f"{canary}/"), f"mounted at {mount.point}"
         if mount.point.startswith(f"{kubelet.root}/"):
@@ -174,7 +175,7 @@ def test_a_target_raced_into_a_link(kubelet, staged, pod, canary):
 
 
 def test_links_raced_into_the_staging_path_of_a_publish(kubelet, staged, pod, canary):
-    """What is published must be the volume, and not what the path led to a moment later."""
+    """The published mount must be the volume, not the place that the path led to a moment later."""
     target = pod / "mount"
     published = 0
     with flipping(kubelet.staging_path(staged).parent, canary):
@@ -204,7 +205,7 @@ def test_links_raced_into_the_staging_path_of_a_stage(driver, kubelet, volume, c
 
 
 def test_a_target_that_is_no_place_for_a_volume(driver, kubelet, staged, pod, canary):
-    """Somebody else's mounts and files stay where they are."""
+    """Other programs' mounts and files are left where they are."""
     target = pod / "mount"
     target.mkdir()
     run("mount", "-t", "tmpfs", "-o", "size=64k", "precious", target)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A secret of a request goes nowhere: not to the log, a file, a program, a message, a node, a core."""
+"""A secret of a request does not appear anywhere: in the log, a file, a program, a message, a node,
+a core."""
 
 import os
 import re
@@ -17,9 +18,9 @@ import requests_of
 from driver_fixtures import binary
 from kubelet import Kubelet, PersistentVolume
 
-# Nothing that any program would write by itself.
+# A text that no program would write by itself.
 SENTINEL = "sentinel-8e1f4711-secret"
-# What brings data into the process. Everything else that it asks of the kernel is watched.
+# Calls that read data into the process. All other system calls are watched.
 INPUT = "!read,readv,pread64,recvmsg,recvfrom,recvmmsg,epoll_wait,poll,futex,mmap,mprotect"
 LONGEST_TEXT = 1 << 16  # bytes of each argument that strace shows
 
@@ -39,7 +40,7 @@ def with_secrets(method, fields):
 
 
 class SecretTeller:
-    """Calls that have the sentinel in every secret; what is answered never has it."""
+    """Calls that have the sentinel in every secret; the answers never contain it."""
 
     def __init__(self, client):
         self.client = client
@@ -93,7 +94,7 @@ def damage(driver, volume):
 
 
 def call_everything_else(call, driver):
-    """What is refused, or not served at all."""
+    """Calls that are refused, or not served at all."""
     for name, method in csi_client.METHODS.items():
         if name not in call.told and secret_fields(method.input_type):
             fail(call, name)
@@ -163,7 +164,7 @@ def stop_traced(driver):
 
 
 def test_the_library_logs_no_secret_even_when_told_to_trace(new_driver_command, directory):
-    """gRPC writes the bytes of each message to the log on its own wish, GRPC_TRACE."""
+    """gRPC logs the bytes of each message if GRPC_TRACE is set."""
     driver = new_driver_command([], ["--log-level=debug"],
                                 ["GRPC_TRACE=all", "GRPC_VERBOSITY=DEBUG"])
     call = SecretTeller(driver.client)
@@ -182,7 +183,7 @@ def cores(directory):
 
 
 def can_dump_core(directory):
-    """Whether this host writes cores as files where a process stands (core(5))."""
+    """Returns whether this host writes core files into a process's working directory (core(5))."""
     place = directory / "control"
     place.mkdir()
     subprocess.run(["prlimit", "--core=unlimited", "sh", "-c", "kill -ABRT $$"], cwd=place,

@@ -79,7 +79,7 @@ def test_a_whole_life_of_a_malicious_volume(driver, kubelet, canary, filesystem)
 
 
 def test_targets_inside_a_volume_that_somebody_else_fills(driver, kubelet, canary):
-    """A path through another volume goes as far as plain directories go."""
+    """A path through another volume is followed as far as plain directories go."""
     outer = PersistentVolume(driver.create("outer").volume_id, "outer", filesystem="ext4")
     inner = PersistentVolume(driver.create("inner").volume_id, "inner", filesystem="ext4")
     path = kubelet.mount(outer, "pod")
@@ -101,7 +101,7 @@ def test_targets_inside_a_volume_that_somebody_else_fills(driver, kubelet, canar
 
 
 def test_statistics_are_of_the_volume_alone(driver, kubelet, canary):
-    """Free space of the host or of other volumes is nobody's business."""
+    """The free space of the host or of other volumes must not be visible."""
     volume = PersistentVolume(driver.create("pv").volume_id, "pv", filesystem="ext4")
     other = PersistentVolume(driver.create("other").volume_id, "other", filesystem="ext4")
     path = kubelet.mount(volume, "pod")
@@ -115,7 +115,8 @@ def test_statistics_are_of_the_volume_alone(driver, kubelet, canary):
 
 
 def test_a_device_node_in_a_volume_is_no_way_to_the_disk(driver, kubelet):
-    """With nodev, which the classes of untrusted users set, a node in the volume opens nothing."""
+    """With nodev, which the classes of untrusted users set, a device node in the volume opens
+    nothing."""
     volume = PersistentVolume(driver.create("pv").volume_id, "pv", filesystem="ext4",
                               flags=("nodev", "nosuid"))
     path = kubelet.mount(volume, "pod")

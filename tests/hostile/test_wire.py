@@ -64,7 +64,7 @@ def scene(driver, kubelet, volume, canary):  # noqa: F811
 
 
 def test_texts_that_are_not_utf8(scene):
-    """The library refuses the message before the driver sees it, with a code of its own."""
+    """The library rejects the message before the driver sees it, with its own code."""
     channel, callers = scene
     tried = 0
     for name, method in METHODS.items():

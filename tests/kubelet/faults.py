@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways in which calls go wrong between a CO and a driver; each call succeeds in the end."""
+"""Faults of calls between a CO and a driver; each call succeeds in the end."""
 
 import time
 
@@ -12,7 +12,7 @@ RETRY_SECONDS = 30
 
 
 class Plain:
-    """Nothing goes wrong."""
+    """No fault."""
 
     def __init__(self, driver):
         self.driver = driver
@@ -30,7 +30,7 @@ class LostAnswer(Plain):
 
 
 class TimeOut(Plain):
-    """The CO gives up early and asks again while the driver may still be at work."""
+    """The CO gives up early and repeats the call while the driver may still be working on it."""
 
     def __call__(self, method, **fields):
         deadline = time.monotonic() + RETRY_SECONDS
@@ -46,7 +46,7 @@ class TimeOut(Plain):
 
 
 class CrashBefore(Plain):
-    """The driver dies and comes back between any two calls."""
+    """The driver dies and is restarted between any two calls."""
 
     def __call__(self, method, **fields):
         if method != "NodeGetCapabilities":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that contradict what a volume is or how it is used already."""
+"""Requests that contradict a volume's properties or its present use."""
 
 import pytest
 

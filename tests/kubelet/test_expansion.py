@@ -17,7 +17,7 @@ CAP_SYS_RESOURCE = 24
 
 
 def may_grow_ext4_online():
-    """ext4 asks for CAP_SYS_RESOURCE, which not every machine gives to root."""
+    """ext4 requires CAP_SYS_RESOURCE, which root does not have on every machine."""
     status = open("/proc/self/status", encoding="ascii").read()
     effective = int(next(line for line in status.splitlines()
                          if line.startswith("CapEff")).split()[1], 16)

@@ -111,7 +111,7 @@ def test_a_frozen_btrfs_grows_when_it_is_thawed(driver, kubelet):
     with frozen(path):
         with refused("UNAVAILABLE", "another program holds frozen"):
             kubelet.expand(volume, path, target)
-        driver.crash()  # what waits in the kernel holds none of its locks, so a successor starts
+        driver.crash()  # the waiting child holds none of its locks, so a successor starts
         assert total_bytes(path) == before
     until(lambda: csi_client.outcome(lambda: kubelet.expand(volume, path, target)) == "OK",
           "the filesystem has grown")
@@ -128,7 +128,7 @@ def test_what_can_grow_and_is_frozen(driver, kubelet):
     with frozen(path):
         with refused("FAILED_PRECONDITION", "frozen by another program"):
             kubelet.expand(volume, path, target)
-        driver.crash()  # what the successor finds is no freeze of its own
+        driver.crash()  # the successor finds a freeze that is not its own
         with refused("FAILED_PRECONDITION", "frozen by another program"):
             kubelet.expand(volume, path, target)
     assert kubelet.expand(volume, path, target) == target

@@ -88,7 +88,8 @@ def test_every_other_call_is_aborted_while_a_stage_runs(driver, kubelet, program
 
 
 def test_the_pod_goes_while_its_stage_runs(driver, kubelet, program_gate):
-    """kubelet calls Unstage for what never succeeded; the driver must end with nothing."""
+    """kubelet calls Unstage for a stage that never succeeded; the driver must leave nothing
+    behind."""
     volume = new_volume(driver)
     mkfs = program_gate("mkfs.ext4")
     stage_with_a_time_out(driver, kubelet, volume)

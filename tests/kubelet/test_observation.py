@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes and metrics over the network, for those who do not come to the socket."""
+"""Probes and metrics over the network, for clients that cannot use the socket."""
 
 import driver_fixtures
 import grpc

@@ -111,7 +111,7 @@ def test_sub_path_binds_keep_working(driver, kubelet, directory):
     checksum = content.write(bind / "data")
     kubelet.restart([(volume, "pod", False)])
     assert content.checksum(path / "inner" / "data") == checksum
-    # kubelet takes sub-path binds away first; a driver that is called before must not lose data.
+    # kubelet removes sub-path binds first; a driver that is called earlier must not lose data.
     with refused("FAILED_PRECONDITION"):
         driver.delete(volume.handle)
     run("umount", bind)

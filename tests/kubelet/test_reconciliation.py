@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is half done is ended without a restart and without any call; what is not surely the driver's
-own is left to a person, whom `holdfast doctor` tells."""
+"""Half-done work is finished or undone without a restart and without any call. What is not
+certainly the driver's own is left to the administrator, and `holdfast doctor` reports it."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from kubelet import Kubelet, PersistentVolume
 from link_files import free_port
 from observed import metric
 
-# The driver looks every 30 s, give or take a fifth.
+# The reconciler runs every 30 s, plus or minus a fifth.
 CONVERGED_SECONDS = 150
 SCHEMA = 1
 
@@ -47,7 +47,7 @@ def loop_of(directory, image):
 
 
 class Scene:
-    """A driver with everything half done at once, and things beside it that are not its own."""
+    """A driver with every kind of half-done work at once, and other programs' files beside it."""
 
     def __init__(self, driver, directory):
         self.driver, self.directory = driver, directory
@@ -70,7 +70,7 @@ class Scene:
             driver.pool / "trash" / uuid_of(self.own["trashed"]))
         change_record(driver, self.own["growing"], grow_to_bytes=48 * MIB)
         (driver.volume_directory(self.own["temporary"]) / "record.json.tmp").write_text("{")
-        # A stage that was killed after it had attached: what the record and the mount said is gone.
+        # A stage that was killed after it had attached: the record and the mount are gone.
         orphan = self.volume("orphan")
         self.kubelet.stage(orphan)
         pool_disk.run("umount", self.kubelet.global_mount(orphan))
@@ -86,8 +86,8 @@ class Scene:
         self.stage_file("unrecorded").unlink()
         pool_disk.run("umount", self.kubelet.global_mount(
             PersistentVolume(self.own["published"], "published", "mount", "ext4")))
-        # Not ours: a loop device by hand on a volume whose deletion is not finished, somebody's file
-        # in another, a damaged record, files that are no volumes.
+        # Not Holdfast's: a loop device attached by hand to a volume whose deletion is not finished,
+        # a foreign file in another, a damaged record, files that are not volumes.
         for name in ("rescued", "noted", "damaged"):
             self.volume(name, access="block")
         self.foreign_loops.append(pool_disk.attach(driver.image(self.own["rescued"])))
@@ -160,7 +160,7 @@ def test_everything_at_once(scene):
     await_true(lambda: set(kinds) == set(scene.leftovers()), "what is left for a person",
                lambda: f"{scene.leftovers()}\n{driver.log()}")
 
-    # Nothing that is not ours, or is used, was touched.
+    # Nothing that is foreign, or in use, was touched.
     assert host.loop_backings()[scene.foreign_loops[0]] == str(driver.image(scene.own["rescued"]))
     for name in ("rescued", "noted", "damaged"):
         assert driver.image(scene.own[name]).exists()
@@ -172,7 +172,7 @@ def test_everything_at_once(scene):
         assert mount_table.is_mount_point(scene.kubelet.mount_path(
             PersistentVolume(scene.own[name], name), "pod"))
 
-    # A person is told, by the driver and by the log, which says each thing once.
+    # The driver and the log report it; the log reports each thing once.
     found = doctor(scene)
     for (kind, handle), problem in kinds.items():
         assert problem in scene.leftovers()[kind, handle].problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver tells kubelet of itself, as kubelet's plugin watcher meets it."""
+"""The driver registers itself with kubelet, according to kubelet's plugin watcher."""
 
 import stat
 
@@ -28,7 +28,7 @@ def registered(directory, registry):
     driver.start()
     yield driver
     assert driver.server.stop() is None
-    assert not list(registry.iterdir())  # kubelet takes that for "the driver has gone"
+    assert not list(registry.iterdir())  # kubelet takes that to mean that the driver is gone
 
 
 def call(socket, method, **fields):
@@ -47,7 +47,7 @@ def test_kubelet_learns_who_is_there(registered, registry):
     assert "kubelet has registered 'csi.holdfast.dev'" in registered.log()
     call(socket, "NotifyRegistrationStatus", plugin_registered=False, error="topology collision")
     assert "topology collision" in registered.log()
-    node = registered.call("NodeGetInfo")  # what kubelet asks next, at that endpoint
+    node = registered.call("NodeGetInfo")  # kubelet's next call, at that endpoint
     assert node.node_id == "test-node"
 
 

@@ -205,7 +205,7 @@ def test_what_is_covered_by_another_volume_is_said_to_be(driver, kubelet, volume
 
 @pytest.mark.parametrize("record", ["there", "lost"])
 def test_the_node_of_a_device_that_was_detached(driver, kubelet, block, record):
-    """Only its mount is left; the pod can go all the same."""
+    """Only its mount is left; the pod can still be removed."""
     kubelet.stage_block(block)
     file = kubelet.publish_block(block, "pod")
     run("losetup", "--detach", driver.loop(block.handle))
@@ -218,7 +218,8 @@ def test_the_node_of_a_device_that_was_detached(driver, kubelet, block, record):
 
 
 def test_a_node_that_another_device_has_by_now(driver, kubelet, block, directory):
-    """An administrator attached a file to the number; only the name in the pod's directory goes."""
+    """An administrator attached a file to the number; only the name in the pod's directory is
+    removed."""
     other = new_volume(driver, "other", BLOCK)
     kubelet.stage_block(block)
     file = kubelet.publish_block(block, "pod")
@@ -249,7 +250,7 @@ def test_a_refused_unstage_changes_nothing(driver, kubelet, volume):
 
 
 def test_an_unstage_where_mounts_are_seen_twice(driver, kubelet, volume, directory):
-    """kubelet's directory is mounted a second time, as some hosts do: that is no other use."""
+    """kubelet's directory is mounted a second time, as on some hosts: this is not another use."""
     kubelet.root.mkdir()
     twin = directory / "twin"
     twin.mkdir()

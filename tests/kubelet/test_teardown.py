@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unpublish and Unstage of what was never made, half made, made twice, or is gone."""
+"""Unpublish and Unstage of volumes that were never staged, half staged, staged twice, or are
+gone."""
 
 import contextlib
 import os
@@ -85,7 +86,7 @@ def test_a_stage_without_a_record(driver, kubelet, volume):
 
 
 def test_a_device_without_a_mount(driver, kubelet, volume):
-    """The driver died between attaching and mounting, or somebody unmounted by hand."""
+    """The driver died between attaching and mounting, or an administrator unmounted by hand."""
     kubelet.stage(volume)
     run("umount", kubelet.global_mount(volume))
     assert driver.loop(volume.handle)

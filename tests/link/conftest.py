@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of one controller and two nodes for each test, and the check that nothing is left."""
+"""A cluster of one controller and two nodes for each test, and the check that nothing is left
+behind."""
 
 import pytest
 
@@ -11,7 +12,7 @@ from driver_fixtures import directory, new_disk  # noqa: F401
 
 @pytest.fixture
 def new_cluster(directory, new_disk):  # noqa: F811 (disks go after the nodes have ended)
-    """Starts clusters; afterwards each node must delete what is left and end with nothing."""
+    """Starts clusters; afterwards each node must delete its volumes and leave nothing behind."""
     clusters = []
 
     def start(*names, wait=True, certificate=None, controller_flags=(), node_flags=(),

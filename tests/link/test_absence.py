@@ -13,7 +13,7 @@ from driver import MIB
 
 
 def expect_unavailable(cluster, volume):
-    """Of a volume whose node is away nothing is said but that."""
+    """For a volume whose node is away, only this is reported."""
     for method, fields in (
             ("DeleteVolume", {}), ("ControllerGetVolume", {}),
             ("ControllerExpandVolume", {"capacity_range": csi_client.at_least(256 * MIB)})):
@@ -36,7 +36,7 @@ def test_a_node_that_is_away(cluster):
         cluster.create("pvc")
     other = cluster.create("other", ["n1", "n2"], preferred=["n2"])
     assert node_of(other) == "n1"
-    # The CO that has chosen this node chooses again, once nothing can be half made there.
+    # A CO that has chosen this node chooses again, once nothing half made can exist there.
     until(lambda: code_of_creation(cluster) == "RESOURCE_EXHAUSTED", "the CO is not sent elsewhere")
     cluster.nodes["n2"].start()
     cluster.wait_for("n2")
@@ -77,7 +77,7 @@ def test_what_was_made_before_the_controller_started_again_is_not_made_elsewhere
     volume = cluster.create("pvc", ["n2"])
     slow = cluster.nodes["n2"].server.process
     cluster.controller.server.kill()
-    slow.send_signal(signal.SIGSTOP)  # it comes back last
+    slow.send_signal(signal.SIGSTOP)  # it returns last
     try:
         cluster.controller.start()
         cluster.wait_for("n1")
@@ -121,7 +121,7 @@ def test_a_node_that_connects_again_takes_the_place_of_its_old_stream(cluster):
 
 
 def test_another_machine_with_the_name_of_a_node_is_refused(cluster, directory):
-    """It would answer "there is no such volume", which a CO takes for deleted."""
+    """It would answer "there is no such volume", which a CO takes to mean "deleted"."""
     volume = cluster.create("pvc", ["n1"])
     (directory / "impostor").mkdir()
     impostor = Node(driver_fixtures.binary(), directory / "impostor", "n1", cluster.controller.port,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every connection is two open files of the controller's. Strangers do not take them all: it serves
-its own socket, and nodes that come."""
+"""Every connection needs two of the controller's file descriptors. Unauthenticated peers do not
+exhaust them: it serves its own socket, and new nodes."""
 
 import contextlib
 import socket

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of strangers at the port of a controller that may have 256 MiB, as in the chart: it
-lives, serves the nodes that it has, and takes nodes that come meanwhile."""
+"""Thousands of unauthenticated peers at the port of a controller with a limit of 256 MiB, as in the
+chart: it survives, serves its nodes, and accepts new nodes in the meantime."""
 
 import os
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers with a good certificate that do not keep to the protocol: each loses its stream, and the
-others notice nothing."""
+"""Peers with a valid certificate that break the protocol: each loses its stream, and the others are
+not affected."""
 
 import contextlib
 import os
@@ -82,7 +82,7 @@ def test_another_version_of_the_protocol(victim, directory, protocol, older):
 
 
 def test_a_node_of_the_first_protocol_is_told_what_to_do(victim, directory):
-    """Its room is in other fields, which are passed over."""
+    """The bytes are in other fields, which are skipped."""
     field = lambda number, data: bytes([number << 3 | 2, len(data)]) + data  # noqa: E731
     room = b"\x08\x01\x10\x02\x18\x03"  # three numbers
     pool = field(1, b"default") + field(2, b"ext4") + field(3, room) + field(4, room)

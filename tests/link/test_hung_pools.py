@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of a linked node hangs: the node's other pool and other nodes go on being served."""
+"""A pool of a linked node hangs: the node's other pool and other nodes are still served."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ import csi_pb2
 from cluster import node_of, segment, until
 from driver import MIB
 
-SECONDS = 3  # that a caller of the pool that hangs gives its calls
+SECONDS = 3  # the deadline of the hung pool's callers
 GIVEN_UP = {"DEADLINE_EXCEEDED", "UNAVAILABLE"}
 
 
@@ -88,7 +88,8 @@ def listed(cluster):
 
 
 def ended(cluster):
-    """The methods of the calls that the controller itself gave up, whoever still waits."""
+    """The methods of the calls that the controller itself gave up, whether or not a caller still
+    waits."""
     calls = [json.loads(line) for line in cluster.controller.log().splitlines() if '"call"' in line]
     return {call["method"] for call in calls if call["code"] in GIVEN_UP}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is let in: certificates of the right CA that name the node. All else is refused, and the
-controller goes on serving."""
+"""Only peers with certificates of the right CA that name the node are admitted. All others are
+refused, and the controller continues to serve."""
 
 import os
 import socket

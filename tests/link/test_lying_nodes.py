@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authenticated node that lies in every field of every answer: nothing of it reaches a caller
-but what is the node's own to say, and no answer makes a stock sidecar crash or delete something."""
+"""An authenticated node that lies in every field of every answer: only facts about the node's own
+volumes reach a caller, and no answer makes a stock sidecar crash or delete something."""
 
 import csi_client
 import csi_pb2
@@ -38,7 +38,7 @@ def victim(new_cluster):
 
 
 def names_at(cluster):
-    """Texts that mean something to others."""
+    """Texts with a special meaning to other programs."""
     return (cluster.volume.volume_id, "fast::0911a992-0000-4000-8000-000000000000",
             volume_id("n1", "another"), volume_id("n3", "nobody"), "n2", TOPOLOGY_KEY)
 
@@ -65,7 +65,7 @@ def check_volume(volume, wanted, least):
 
 
 def falsified(method, honest, strings):
-    """Yields (what, result): each field of the result, its response's bytes, each field of the
+    """Yields (name, result): each field of the result, its response's bytes, each field of the
     response within them, and responses to other methods."""
     yield from falsify(honest, strings)
     for what, response in falsify(response_in(honest, method), strings):
@@ -80,7 +80,7 @@ def falsified(method, honest, strings):
 
 
 def lies_about(rogue, method, honest, strings):
-    """Yields what is false, and makes the rogue say it."""
+    """Yields the name of a falsehood, and makes the rogue node send it."""
     for what, result in falsified(method, honest, strings):
         rogue.lie = lambda command, truth, result=result: (
             copy_of(result) if command.method == method else truth)
@@ -144,7 +144,7 @@ def test_a_size_outside_what_was_asked_for(victim, directory):
 
 
 def test_the_volume_of_another_node_is_not_handed_out(victim, directory):
-    """The provisioner deletes what an answer names whose size is too small."""
+    """If the size is too small, the provisioner deletes the volume that the answer names."""
     with rogue_node(victim, directory) as rogue:
         for answer in ({"volume_id": victim.volume.volume_id, "capacity_bytes": SIZE},
                        {"volume_id": victim.volume.volume_id, "capacity_bytes": 1}, None):
@@ -249,7 +249,7 @@ def test_a_node_that_never_answers_does_not_stop_the_list(victim, directory):
 
 
 def test_registrations(victim, directory):
-    """Refused, or believed without harm to the others."""
+    """Refused, or believed without harm to other nodes."""
     honest = register("n1", pools=pools_of("n1", "default", "second"), version="1")
     strings = (*names_at(victim), "controller", LONG[:60_000])
     before = victim.capacity("n2").available_capacity

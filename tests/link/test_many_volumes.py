@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a hundred thousand volumes, and one that names others again and again."""
+"""A node with a hundred thousand volumes, and one that reports different names again and again."""
 
 import bisect
 import pathlib
@@ -13,7 +13,7 @@ from link_peer import volume_id
 from rogue_node import rogue_node
 
 COUNT = 100_000
-CLIENT_BYTES = 4 << 20  # what gRPC clients take unless told otherwise
+CLIENT_BYTES = 4 << 20  # the default limit of gRPC clients
 
 
 def memory_of(cluster):
@@ -76,6 +76,6 @@ def test_names_that_are_told_again_take_the_place_of_the_last_ones(new_cluster, 
             memory.append(memory_of(cluster))
         until(lambda: not cluster.is_linked("n1"), "the controller does not notice")
     assert max(memory[2:]) - memory[1] < 16 * MIB, memory
-    # Those of before are not held against anybody.
+    # Its earlier names do not block other nodes.
     volume = cluster.create("pvc-0-0" + "x" * 80, ["n2"], size=16 * MIB)
     cluster.call("DeleteVolume", volume_id=volume.volume_id)

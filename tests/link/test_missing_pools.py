@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that starts without one of its pools: the controller places nothing there, and learns of
-the pool and its volumes as soon as they are back."""
+the pool and its volumes as soon as it is back."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_a_pool_comes_back_while_the_node_is_linked(cluster, disk):
     assert capacity(cluster, "default") > 0
     with refused("UNAVAILABLE", "is its disk mounted"):
         cluster.call("DeleteVolume", volume_id=late.volume_id)
-    # The node's default pool is away: no other takes its place.
+    # The node's default pool is away: no other pool replaces it.
     with refused("RESOURCE_EXHAUSTED"):
         create(cluster, "new")
     other = create(cluster, "other", "default")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node may start no more threads: its commands fail, and nothing else does."""
+"""A node cannot start more threads: its commands fail, and nothing else does."""
 
 import os
 

@@ -59,8 +59,8 @@ def test_a_volume_that_was_handed_out_is_not_made_again_elsewhere(cluster):
 
 
 def test_a_dead_node_does_not_keep_a_claim(new_cluster, directory):
-    """n1 is told to make the volume, and dies. When it is back after all, with the volume that
-    nobody was told of, that one is deleted."""
+    """n1 is asked to create the volume, and dies. When it returns with the volume, which no caller
+    has received, that volume is deleted."""
     cluster = new_cluster("n2")
     with rogue_node(cluster, directory) as rogue:
         rogue.lie = silent
@@ -123,7 +123,8 @@ def test_what_was_given_up_is_deleted_before_its_node_makes_it_again(new_cluster
 
 
 def test_a_node_may_be_named_controller(new_cluster, directory):
-    """The controller is on no node, whatever it is told: it has no name that a node could have."""
+    """The controller is not on any node, whatever its settings: it has no name that a node could
+    have."""
     cluster = new_cluster("n2", controller_flags=["--node-id=controller"])
     assert "as node" not in cluster.controller.log()
     with rogue_node(cluster, directory, "controller"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that the controller is told do not go to the nodes, which have no use for them."""
+"""Secrets that the controller receives are not sent to the nodes, which have no use for them."""
 
 import concurrent.futures
 import re
@@ -19,7 +19,7 @@ VOLUME = "default:n2:6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001"
 
 
 def requests():
-    """What the controller asks a node about, by RPC."""
+    """The controller's commands to a node, by RPC."""
     capability = csi_client.capability(filesystem="ext4")
     size = csi_client.at_least(1 << 30)
     return {

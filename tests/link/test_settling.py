@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After its start a controller waits for its nodes, ten seconds and as long as nodes come. Strangers
-and nodes that it refuses are not waited for."""
+"""After its start a controller waits for its nodes: ten seconds, and as long as nodes connect. It
+does not wait for unauthenticated peers and nodes that it refuses."""
 
 import socket
 

@@ -42,7 +42,7 @@ def test_a_life_over_both_sides(cluster):
 
 @pytest.fixture
 def small_n1(new_cluster, directory, new_disk):
-    """A cluster whose node n1 has a small disk of its own."""
+    """A cluster whose node n1 has a separate small disk."""
     (directory / "n1").mkdir()
     new_disk(128 * MIB, directory / "n1" / "pool")
     return new_cluster("n1", "n2")
@@ -99,7 +99,8 @@ def test_the_preferred_node_comes_first(cluster):
 
 
 def test_nodes_of_several_segments(new_cluster):
-    """Kubernetes names all segments of a node; its files are on it whatever the others say."""
+    """Kubernetes names all segments of a node; its files are on it regardless of the other
+    segments."""
     cluster = new_cluster("n1", "n2", node_flags=["--topology=example.com/zone=a"])
 
     def place(node, zone):
@@ -128,7 +129,7 @@ def test_a_node_without_room_is_passed_over(small_n1):
     with refused("RESOURCE_EXHAUSTED", "1 without room"):
         cluster.create("other", ["n1"], 256 * MIB)
     free = cluster.create("free", size=16 * MIB)
-    assert node_of(free) == "n2"  # where most room is
+    assert node_of(free) == "n2"  # where most space is
     delete(cluster, volume, free)
 
 
@@ -180,7 +181,7 @@ def test_a_creation_whose_answer_was_lost_is_not_made_twice(cluster, timeout):
 
     def made():
         try:
-            volumes.add(cluster.create("pvc").volume_id)  # free to go anywhere
+            volumes.add(cluster.create("pvc").volume_id)  # free to use any node
             return True
         except grpc.RpcError as error:
             assert csi_client.code_of(error) in csi_client.MAYBE_RUNNING, error

@@ -23,7 +23,7 @@ class Counter:
     def __init__(self):
         self.lock = threading.Lock()
         self.count = 0
-        self.ended = False  # somebody found a violation: the others need not go on
+        self.ended = False  # a worker found a violation: the others need not continue
 
     def done(self):
         with self.lock:
@@ -102,7 +102,7 @@ class Episode:
         worker.connection.close()
 
     def tear_down(self):
-        """Every volume goes the way a CO takes it."""
+        """Every volume is removed in the order in which a CO does it."""
         for number, own in enumerate(self.own):
             worker = Worker(number, self.ground, own, Counter())
             for volume in own:
@@ -114,8 +114,8 @@ class Episode:
             worker.connection.close()
         invariants.check(self.ground, self.volumes())
 
-    # Making plans: operations are drawn while they are made, because what is sensible depends on
-    # what is there; the trace has them as they were.
+    # Creates plans: operations are drawn while they are made, because the sensible ones depend on
+    # the current state. The trace contains them as they were.
 
     def run_drawn_round(self, seed, stopped):
         random = random_module.Random(seed)
@@ -130,7 +130,7 @@ class Episode:
 
 
 class Drawn:
-    """The operations of one worker, drawn one by one and kept."""
+    """The operations of one worker, drawn one by one and recorded."""
 
     def __init__(self, random, volumes, room, count, kept):
         self.random, self.volumes, self.room = random, volumes, room

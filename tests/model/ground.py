@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one run stands on: the driver, its pool on a disk of its own, and the CO's directories."""
+"""The environment of one run: the driver, its pool on a separate disk, and the CO's directories."""
 
 import collections
 import os
@@ -10,7 +10,7 @@ import host
 import pool_disk
 from space import Space
 
-# Every byte of the disk may be promised, so that the sum of promises alone decides.
+# Every byte of the disk may be provisioned, so that only the sum of provisioned bytes decides.
 POOL_OPTIONS = ",reserve=0,watermark=100%"
 LOG_LIMIT = 32 << 20
 
@@ -25,7 +25,7 @@ class Ground:
         room = self.driver.client.admin("ListPools").pools[0].thick_available_bytes
         self.space = Space(room, volumes)
         self.answers = collections.Counter()  # by method and code
-        self.opened = []  # what the driver had open when it was sampled last
+        self.opened = []  # the driver's open files when it was last sampled
         self.shared_handles = {}  # name -> id of the volumes that all workers use
 
     def staging_path(self, name, number):
@@ -40,13 +40,13 @@ class Ground:
         return parent / str(number)
 
     def stop_driver(self, how):
-        """Ends the driver in the middle of what it does, and has it serve again."""
+        """Kills the driver in the middle of its work, and starts it again."""
         if how == "term":
             self.driver.restart()
             return
         self.driver.server.kill()
         if how == "kill-twice":
-            # The second one comes while the first round of the new process is under way.
+            # The second kill comes during the first round of the new process.
             self.driver.start()
             self.driver.server.kill()
         self.driver.start()
@@ -58,7 +58,7 @@ class Ground:
                 file.truncate()
 
     def sample(self):
-        """What the process holds now."""
+        """The resources of the process now."""
         pid = self.driver.server.process.pid
         with open(f"/proc/{pid}/status", encoding="ascii") as status:
             facts = dict(line.split(":", 1) for line in status)
@@ -77,7 +77,7 @@ class Ground:
 
 
 def opened_by(pid):
-    """What each descriptor of a process is."""
+    """The target of each descriptor of a process."""
     links = []
     for entry in os.scandir(f"/proc/{pid}/fd"):
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that no CO should make, each with the one code that it must get in every state. The whole
-table of hostile values is in another suite; these mix with everything else that goes on."""
+"""Calls that a CO must not make, each with the one code that it must get in every state. Another
+suite has the whole table of hostile values; these calls are mixed with all others."""
 
 import uuid
 

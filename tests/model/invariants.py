@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold whenever no call is under way."""
+"""Conditions that must hold whenever no call is running."""
 
 import time
 
@@ -14,8 +14,8 @@ PROVISIONINGS = ("thick", "thin")
 
 
 def check(ground, volumes):
-    """Raises Violation with everything that is wrong. What a kill left the driver may take until its
-    next look to end: it passes over what a call is at work on."""
+    """Raises Violation with all problems. The driver may take until its next round to finish what a
+    kill left, because it skips volumes that a call is using."""
     there = [volume for volume in volumes if volume.exists]
     raise_if([*lists(ground, there), *promises(ground, there), *mounts(ground, there)])
     deadline = time.monotonic() + CONVERGED_SECONDS
@@ -48,13 +48,13 @@ def promises(ground, volumes):
 
 
 def files(ground, volumes):
-    """No directory, temporary file or stage record of what is not there."""
+    """No directory, temporary file or stage record of a volume that does not exist."""
     pool = ground.driver.pool
     yield from differs("directories", names(pool / "volumes"),
                        {volume.handle[-36:] for volume in volumes})
     yield from differs("trash", names(pool / "trash"), set())
     records = names(ground.directory / "state" / "stages")
-    # What a killed resize2fs did is undone by the next stage, whenever that comes.
+    # The next stage undoes the work of a killed resize2fs, whenever that stage comes.
     allowed = {f"{volume.handle}{suffix}" for volume in volumes for suffix in UNDO_SUFFIXES
                 if volume.staged_at is None}
     yield from differs("stage records", records - allowed,
@@ -65,7 +65,7 @@ def files(ground, volumes):
 
 
 def devices(ground, volumes):
-    """Each staged volume has one loop device, nothing else has any."""
+    """Each staged volume has one loop device, and there are no others."""
     images = [backing for backing in host.loop_backings().values()
               if backing.startswith(f"{ground.driver.pool}/")]
     yield from differs("attached", set(images),

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that workers make: drawn by chance from what would be interesting now, kept as plain
-data, so that a run can be written down and run again."""
+"""The calls that workers make: drawn at random from those that are interesting now, and kept as
+plain data, so that a run can be recorded and repeated."""
 
 from volume_model import MIB, MULTI, SINGLE, Spec
 
 SIZES = {"ext4": (32, 64, 96), "xfs": (320, 400), "btrfs": (256, 320), "block": (16, 32, 64)}  # MiB
 KINDS = ("ext4",) * 5 + ("block",) * 3 + ("xfs", "btrfs")
 STAGING_PATHS, TARGETS = 2, 3
-HUGE_SHARE = (0.3, 1.1)  # of the whole pool, for calls that may find no room
+HUGE_SHARE = (0.3, 1.1)  # of the whole pool, for calls that may find no space
 HOSTILE = 25  # kinds of malformed calls, see hostile_calls.py
 SHARED_SHARE = 0.05  # of all operations: on volumes that all workers use at once
 
@@ -20,8 +20,8 @@ def draw(random, volume, room):
 
 
 def with_style(random, operation):
-    """twice: made two times at once, as by a CO that lost its patience. give_up: if a kill cuts the
-    call, the CO does not ask again but takes the opposite way."""
+    """twice: made twice at once, as by a CO that lost patience. give_up: if a kill interrupts the
+    call, the CO does not repeat it but requests the opposite."""
     if random.random() < 0.08:
         operation["twice"] = True
     if random.random() < 0.5:
@@ -118,7 +118,7 @@ LARGEST_SHARED = 48 * MIB
 
 
 def shared(random):
-    """An operation on a volume that others use at the same time."""
+    """An operation on a volume that other workers use at the same time."""
     path, target = random.randrange(STAGING_PATHS), random.randrange(TARGETS)
     kind = random.choice(("ext4", "block"))
     access = "block" if kind == "block" else "mount"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a run that ends in a violation as short as it can be: leaves out parts as long as what is
-left still fails, the largest parts first (delta debugging).
+"""Shortens a run that ends in a violation: omits parts as long as the rest still fails, the largest
+parts first (delta debugging).
 
-Every call is answered in every state, so any part of a run is a run. One that needs two workers to
-meet fails only sometimes, which is why each candidate is tried more than once.
-"""
+Every call is answered in every state, so any part of a run is a valid run. If two workers must
+meet, it fails only sometimes, so each candidate is tried more than once."""
 
 import copy
 
@@ -30,7 +29,7 @@ def stops_of(trace):
 
 
 def without(trace, parts_of, fails, say):
-    """Leaves out what `parts_of` names, in ever smaller pieces."""
+    """Omits what `parts_of` names, in ever smaller pieces."""
     piece = max(len(parts_of(trace)) // 2, 1)
     while parts_of(trace):
         start = 0

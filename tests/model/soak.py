@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Episode after episode until both the time is over and the operations are made, with an eye on what
-the process holds: first with stops in every round, then one process without a stop."""
+"""Episode after episode until the time is over and the operations are done, while the resources of
+the process are sampled: first with stops in every round, then one process without a stop."""
 
 import statistics
 import time
@@ -9,10 +9,11 @@ import invariants
 from episode import Episode
 
 ROUNDS_OF_EPISODE = 6
-# What may differ between the first and the last part of a long life.
+# Permitted differences between the first and the last part of a long run.
 RSS_GROWTH, RSS_GROWTH_KIB = 1.10, 4096
 FDS_GROWTH, THREADS_GROWTH = 4, 4
-# So many are no sign: when all are busy the server starts another, up to 16 beside the rest.
+# This many are not a leak: when all are busy, the server starts another one, up to 16 in addition
+# to the rest.
 THREADS_OF_A_BUSY_SERVER = 32
 PARTS = 5
 
@@ -91,7 +92,7 @@ def parts(samples):
 
 
 def table(result):
-    """What docs/reliability.md shows of a run."""
+    """The text about a run in docs/reliability.md."""
     lines = ["| after | operations | memory | descriptors | threads | loop devices | staged volumes |",
              "|---|---|---|---|---|---|---|"]
     for part in result["last_life"]["parts"]:
@@ -102,8 +103,8 @@ def table(result):
 
 
 def growth(samples):
-    """A sentence for each thing that a long life had more of at its end. Loops are compared with
-    the model at every quiet point; here only the last one counts, where no volume is left."""
+    """A sentence for each resource that grew during a long run. Loop devices are compared with the
+    model at every quiet point; only the last one counts here, where no volume is left."""
     early, *_, late = parts(samples) if len(samples) > 2 * PARTS else parts(samples) * 2
     found = []
     if late["rss_kib"] > max(early["rss_kib"] * RSS_GROWTH, early["rss_kib"] + RSS_GROWTH_KIB):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pool has promised, seen from outside while several calls draw on it at once.
+"""The space that a pool has provisioned, seen from outside while several calls use it at once.
 
-Between a call and its answer nobody outside knows whether its promise stands, so there are two
-sums: what is surely promised, and what is promised at most. A refusal must be explained by the
-largest sum of its time, a yes by the smallest.
+Between a call and its answer the outside does not know whether the call was granted, so there are
+two sums: what is certainly provisioned, and what is provisioned at most. The largest sum during the
+call must explain a refusal, the smallest an acceptance.
 """
 
 import contextlib
@@ -11,14 +11,14 @@ import threading
 
 import operations
 
-# What the host's filesystem needs to describe an image of some hundred MiB, and the driver's own
-# margin for that (MeasureRoom), which differs with what is on the disk.
+# The space that the host's filesystem needs to describe an image of some hundred MiB, and the
+# driver's own margin for that (MeasureRoom), which depends on the disk's contents.
 SLACK_PER_VOLUME = 1 << 20
 SLACK_OF_POOL = 64 << 20
 
 
 class Claim:
-    """One call's demand: `add` if it is granted, `remove` if what it gives back is gone."""
+    """One call's demand: `add` if it is granted, `remove` if it frees space."""
 
     def __init__(self, space, add, remove):
         self.space, self.add, self.remove = space, add, remove
@@ -45,7 +45,8 @@ class Claim:
 
 class Space:
     def __init__(self, room, volumes):
-        """`room` is what an empty pool can promise, `volumes` how many there may be at once."""
+        """`room` is the space that an empty pool can provision, `volumes` the possible number of
+        volumes."""
         self.room, self.volumes = room, volumes
         self.surely = self.at_most = 0
         self.lock = threading.Lock()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one volume is and which answer each call about it must get; knows nothing of the driver.
+"""The state of one volume and the answer that each call must get; knows nothing about the driver.
 
-Every call is answered in every state, so any part of a recorded run is a run again: that is what
-makes shrinking possible.
+Every call is answered in every state, so any part of a recorded run is a valid run. This makes
+shrinking possible.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ def round_up(size):
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What a volume is for its whole life; `kind` is its filesystem, or "block"."""
+    """The permanent properties of a volume; `kind` is its filesystem, or "block"."""
     kind: str
     provisioning: str
 
@@ -43,14 +43,14 @@ class Volume:
     name: str
     handle: str = ""  # the id, also of the last volume of that name
     spec: Spec = None
-    capacity: int = 0  # 0: there is no volume
+    capacity: int = 0  # 0: the volume does not exist
     filesystem_size: int = 0  # capacity when the filesystem last filled it; None: not known
     filesystem_uuid: str = ""
     staged_at: int = None  # number of the staging path
     staged_mode: str = ""
     mounted: bool = False  # at the staging path
     published: dict = dataclasses.field(default_factory=dict)  # target number -> read-only
-    content: bytes = b""  # what was written last
+    content: bytes = b""  # the data written last
 
     @property
     def exists(self):
@@ -61,11 +61,11 @@ class Volume:
         return self.spec.access == "block"
 
     def forget(self):
-        """The volume is deleted; its name and id may come again."""
+        """The volume is deleted; its name and id may be used again."""
         fresh = Volume(self.name, self.handle)
         self.__dict__.update(fresh.__dict__)
 
-    # Each returns the codes that may be answered. What a granted call changes is in `done`.
+    # Each function returns the permitted codes. `done` has the effects of a granted call.
 
     def create(self, spec, size, limit):
         if limit and limit < size:
@@ -148,7 +148,7 @@ class Volume:
     def get(self):
         return {"OK"} if self.exists else {"NOT_FOUND"}
 
-    # What calls change.
+    # The effects of calls.
 
     def created(self, handle, spec, capacity):
         self.handle, self.spec, self.capacity = handle, spec, capacity

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A caller with volumes of its own: makes operations one after the other, compares each answer with
-the model, and, when a kill cuts a call, asks again until it knows."""
+"""A caller with its own volumes. It makes operations one after the other and compares each answer
+with the model. If a kill interrupts a call, it repeats the call until it has an answer."""
 
 import collections
 import os
@@ -14,15 +14,15 @@ import operations
 from connection import Connection
 from volume_model import MULTI, round_up
 
-# Without an answer for so long, an operation counts as failing for ever.
+# An operation without an answer for this long counts as failing permanently.
 PATIENCE_SECONDS = 120
 PAUSE_SECONDS = 0.02
 UNCERTAIN = ("UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED")
-# After a cut call only: what was under way may go on for a moment, and a program of the killed driver
-# holds its device until the kernel has ended it.
+# Only after an interrupted call: running work may continue for a moment, and a program of the
+# killed driver holds its device until the kernel has ended it.
 AFTER_A_CUT = ("ABORTED", "FAILED_PRECONDITION")
-# What is written to an image while the driver compares images with room counts twice, on the safe
-# side: a refusal without another reason must end with the writing.
+# Data written to an image while the driver compares images with the free space counts twice, which
+# is the safe side. A refusal without another reason must end when the writing ends.
 WRITING_SECONDS = 20
 OPPOSITE = {"stage": "unstage", "publish": "unpublish"}
 BLOCK_SIZE = 4096
@@ -39,7 +39,7 @@ class Worker:
         self.answers = collections.Counter()  # by method and code
 
     def run(self, plan):
-        """Makes the planned operations until the run is told to end."""
+        """Makes the planned operations until the run is asked to end."""
         for operation in plan:
             if self.counter.ended:
                 return
@@ -117,7 +117,7 @@ class Worker:
         return self.settle(method, fields, allowed, uncertain=True)
 
     def draw_on_space(self, operation, method, fields, allowed, refusal, add):
-        """A change that needs `add` more bytes, or may be told that there are none."""
+        """A change that needs `add` more bytes, or may be refused for lack of space."""
         deadline = time.monotonic() + WRITING_SECONDS
         while True:
             with self.ground.space.claim(add=add) as claim:
@@ -292,7 +292,7 @@ class Worker:
         method, fields, code = hostile_calls.calls(volume)[operation["kind"]]
         self.settle(method, fields, {code})
 
-    # What pods do.
+    # The pods' actions.
 
     def write(self, volume, operation):
         target = volume.writable()
@@ -305,7 +305,7 @@ class Worker:
         self.check(volume, operation)
 
     def check(self, volume, _):
-        """What was written last is there, through every publication."""
+        """The data written last is there, through every publication."""
         if not volume.content:
             return
         for target in volume.published:
@@ -344,8 +344,8 @@ class Worker:
             raise Violation(f"staged and not formatted: {record}")
         volume.filesystem_uuid = uuid
 
-    # Volumes that all workers use at once: any of a call's proper codes will do here; what they
-    # leave is looked at when all is quiet.
+    # Volumes that all workers use at once: any proper code of a call is accepted here, and the
+    # remaining state is checked when all workers are idle.
 
     def perform_shared(self, operation):
         name = shared_name(operation["shared"])

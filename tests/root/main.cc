@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the root tests in a mount name space of their own, so that no mount of a test reaches the
-// machine, even when a test dies.
+// Runs the root tests in a private mount namespace, so that no mount of a test reaches the machine,
+// even when a test dies.
 #define CATCH_CONFIG_RUNNER
 #include <sched.h>
 #include <sys/mount.h>

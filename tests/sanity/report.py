@@ -29,7 +29,7 @@ def read(path):
 
 
 def reason(case):
-    """Returns what the report says about a spec that did not pass; the body repeats the message."""
+    """Returns the report's text about a spec that did not pass; the body repeats the message."""
     kinds = ("skipped", "failure", "error")
     elements = [element for kind in kinds for element in case.findall(kind)]
     return "\n".join((element.text or element.get("message") or "").strip() for element in elements)

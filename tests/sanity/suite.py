@@ -43,8 +43,8 @@ def wait(tests, servers, seconds):
 
 def run(csi_sanity, directory, servers, access, provisioning, verbose, focus="",
         seconds=SUITE_SECONDS):
-    """Returns the specs that ran and a problem with the run as such, or None. With a focus only
-    those whose names match it run; the report names the others as skipped."""
+    """Returns the specs that ran, and a problem with the run itself or None. With a focus, only
+    specs with matching names run; the report lists the others as skipped."""
     with open(directory / LOG, "wb") as log:
         tests = subprocess.Popen(command(csi_sanity, directory, servers, access, provisioning,
                                          focus, seconds),

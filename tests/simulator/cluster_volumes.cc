@@ -55,7 +55,7 @@ absl::Status ClusterRecords::Insert(const pool::VolumeRecord& record) {
   return absl::OkStatus();
 }
 
-// As rbd/rbd_volumes.cc: what a holder decides depends on the nodes that were read, too.
+// As in rbd/rbd_volumes.cc: a holder's decision also depends on the nodes that were read.
 absl::Status ClusterRecords::Replace(const pool::VolumeRecord& present,
                                      const pool::VolumeRecord& next) {
   const std::string& uuid = next.volume.id.uuid;
@@ -221,8 +221,8 @@ void ClusterBackend::Fence(int process, const std::string& uuid) {
   if (const auto device = devices.find(uuid); device != devices.end()) device->second.fenced = true;
 }
 
-// Announces the volume and makes it a device. A holder that lives keeps it; of one that died,
-// nothing more arrives.
+// Announces the volume and creates its device. A living holder keeps the volume; writes of a dead
+// holder no longer arrive.
 absl::StatusOr<os::BlockDevice> ClusterBackend::Map(const pool::VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
   RETURN_IF_ERROR(Step("announce", uuid, [&]() -> absl::Status {

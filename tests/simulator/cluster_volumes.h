@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records and images of a pool that several processes share, in memory. Every change is atomic and
-// durable at once; what goes wrong is that another process is faster, that an answer is lost, and
-// that a process is killed.
+// durable at once. The possible faults: another process is faster, an answer is lost, a process is
+// killed.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace holdfast::simulator {
 
-// What all processes see.
+// The state that all processes see.
 struct Cluster {
   struct Entry {
     std::string record;  // encoded
@@ -33,12 +33,12 @@ struct Cluster {
   Bytes room = 0;
 };
 
-// What dies with a process: its devices, by UUID.
+// The state that dies with a process: its devices, by UUID.
 struct ClusterDevice {
   std::string image;
   Bytes size = 0;
   bool open = false;
-  bool fenced = false;  // another process has taken the volume over: nothing written arrives
+  bool fenced = false;  // another process has taken the volume over: writes no longer arrive
 };
 using ClusterDevices = std::map<std::string, ClusterDevice>;
 
@@ -67,7 +67,7 @@ class ClusterRecords final : public pool::VolumeRecords {
 
 class ClusterBackend final : public pool::VolumeBackend {
  public:
-  // `all_devices` and `alive` are those of every process.
+  // `all_devices` and `alive` belong to all processes.
   ClusterBackend(Cluster& cluster, int process, ClusterDevices& devices, ClusterRecords& records,
                  std::vector<ClusterDevices>& all_devices, const std::vector<bool>& alive,
                  Faults& faults)
@@ -108,8 +108,8 @@ class ClusterBackend final : public pool::VolumeBackend {
   absl::Status UnmapAbandoned(const pool::VolumeRecord& record) override { return Unmap(record); }
 
  private:
-  // Runs the primitive `name`: `change` takes effect unless the fault prevents it. Its error is the
-  // answer unless that is lost.
+  // Runs the primitive `name`: `change` takes effect unless the fault prevents it. Returns its
+  // error, unless the answer is lost.
   template <typename Change>
   absl::Status Step(const char* name, const std::string& uuid, Change change);
   absl::StatusOr<Cluster::Stored*> Find(const pool::VolumeRecord& record);

@@ -114,7 +114,7 @@ void ClusterWorld::Fail(std::string what) {
   Trace("!! " + problem_);
 }
 
-// A node dies with its devices, is cut off and goes on, or comes back.
+// A node dies with its devices, is cut off and continues, or returns.
 void ClusterWorld::DisturbNodes() {
   for (std::size_t node = 0; node < kNodes; ++node) {
     if (!Chance(outage_rate_)) continue;
@@ -215,7 +215,7 @@ void ClusterWorld::Grow(NodeFaults& faults, Claim& claim) {
   claim.spec.capacity.required = std::min(claim.spec.capacity.required, claim.size);
 }
 
-// The image that the node's device writes to; null if nothing written to it arrives.
+// The image that the node's device writes to; null if its writes do not arrive.
 Image* ClusterWorld::Writable(int node, const Claim& claim) {
   const auto device = devices_[node].find(claim.id.uuid);
   if (device == devices_[node].end() || device->second.fenced) return nullptr;
@@ -330,7 +330,7 @@ void ClusterWorld::Repair(NodeFaults& faults, Claim& claim) {
   (void)call.volumes.Repair(claim.id);
 }
 
-// Without faults, and long after, everything comes to rest.
+// Without faults, and after a long time, everything comes to rest.
 void ClusterWorld::Quiesce() {
   if (!problem_.empty()) return;
   quiet_ = true;

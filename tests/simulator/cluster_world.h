@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One schedule of a pool that two processes on two nodes share: concurrent and repeated calls from
-// both, lost answers, killed drivers, nodes that die or are cut off and come back, and virtual
-// time, which decides when another process's unfinished creation is taken over. What
-// docs/on-disk.md promises is checked before every step.
+// both, lost answers, killed drivers, nodes that die or are cut off and return, and virtual time,
+// which decides when another process's unfinished creation is taken over. The promises of
+// docs/on-disk.md are checked before every step.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ class ClusterWorld final {
  public:
   ClusterWorld(std::uint64_t seed, bool trace);
 
-  // True if every promise was kept; `problem` has the first one that was not.
+  // True if every promise was kept; otherwise `problem` has the first broken one.
   bool Run();
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
 
  private:
   static constexpr int kNodes = 2;
-  // What the orchestrator and the users know of a name.
+  // The knowledge of the orchestrator and the users about a name.
   struct Claim {
     VolumeSpec spec;
     VolumeId id;

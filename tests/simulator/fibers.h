@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concurrent calls on one thread: a seeded scheduler chooses at each Yield who goes on, so that a
-// seed stands for one order of steps.
+// Concurrent calls on one thread: at each Yield a seeded scheduler chooses the fiber that
+// continues, so that a seed determines the order of steps.
 #pragma once
 
 #include <ucontext.h>
@@ -27,7 +27,7 @@ class Fibers final {
   // Runs all fibers to their end.
   void Run();
 
-  // From a fiber: lets another one go on, perhaps.
+  // Called by a fiber: may let another fiber continue.
   void Yield();
 
  private:

@@ -240,7 +240,7 @@ absl::Status MemoryBackend::CutOff(const pool::VolumeRecord& record, Bytes size)
   return Alter("cut off", record, [&](Image& image) {
     image.size = size;
     image.allocated = std::min(image.allocated, size);
-    if (image.content.end > size) image.content = {};  // what is seen as lost data
+    if (image.content.end > size) image.content = {};  // content that counts as lost data
     return absl::OkStatus();
   });
 }
@@ -294,7 +294,7 @@ absl::Status MemoryBackend::Discard(const pool::VolumeRecord& record) {
   return Fails(fault) ? Failure("discard") : done;
 }
 
-// Not durable: what is in the trash may come back with the power.
+// Not durable: the contents of the trash may reappear after a power cut.
 absl::Status MemoryBackend::Purge(const std::string& uuid) {
   const Fault fault = faults_.At("purge", uuid);
   const auto found = machine_.trash.find(uuid);

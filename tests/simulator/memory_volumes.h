@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records and bytes of volumes in memory, with everything that can go wrong with those on a disk:
-// each function of the two interfaces is a primitive, at which calls interleave, errors happen with
-// or without effect, the process is killed, and the power fails, which loses what was not synced.
+// Records and bytes of volumes in memory, with everything that can go wrong on a disk. Each
+// function of the two interfaces is a primitive, at which calls interleave, errors happen with or
+// without effect, the process is killed, or the power fails, which loses what was not synced.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@
 
 namespace holdfast::simulator {
 
-// What the bytes of a volume hold.
+// The contents of a volume's bytes.
 struct Content {
   std::string filesystem;  // UUID; empty: nothing recognised
-  bool complete = false;   // mkfs has come to its end
-  std::string data;        // what a user wrote and synced; empty: nothing
+  bool complete = false;   // mkfs has finished
+  std::string data;        // data that a user wrote and synced; empty: none
   Bytes end = 0;           // behind the last byte that is not zero
-  bool hidden = false;     // a probe recognises nothing, though there are data
+  bool hidden = false;     // a probe recognises nothing, although there is data
 };
 
 struct Image {
@@ -50,7 +50,7 @@ struct Device {
   bool open = false;  // mounted, or held by a user
 };
 
-// What outlives a process. Devices do not outlive the machine.
+// The state that survives a process. Devices do not survive the machine.
 struct Machine {
   using Entries = std::map<std::string, std::shared_ptr<Directory>>;
   Bytes total = 0;
@@ -67,7 +67,7 @@ struct Killed {};
 
 enum class Fault { kNone, kError, kErrorDone, kKill, kKillDone, kPower, kPowerDone };
 
-// Decides at each primitive what happens.
+// Decides at each primitive whether a fault happens.
 class Faults {
  public:
   virtual ~Faults() = default;

@@ -360,7 +360,7 @@ absl::Status World::Write(Claim& claim) {
   image.content.data = claim.data;
   if (Chance(0.7)) image.content.end = device.size;
   image.content.end = std::max(image.content.end, kUnit);
-  // A user may have removed what a probe recognises.
+  // A user may have removed the signature that a probe recognises.
   if (!image.mark.empty() && Chance(0.05)) image.content.hidden = true;
   image.allocated = std::max(image.allocated, image.content.end);
   device.directory->synced_image = image;
@@ -376,7 +376,7 @@ void World::Unstage(Claim& claim) {
   if (Chance(0.5)) machine_.devices.erase(device);
 }
 
-// The record alone is restored, while nothing runs; a backup program may also drop the mark.
+// Only the record is restored, while no process runs; a backup program may also drop the mark.
 void World::RestoreBackup(Claim& claim) {
   const auto found = machine_.volumes.find(claim.id.uuid);
   if (found == machine_.volumes.end() || claim.backups.empty() || claim.deleting) return;

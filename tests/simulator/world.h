@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One schedule: users and an orchestrator who create, format, write, grow and delete a few volumes,
+// One schedule: users and an orchestrator create, format, write, grow and delete a few volumes,
 // concurrently and repeatedly, through the product's VolumeLifecycle, while errors, kills, power
-// cuts and restored backups happen. What docs/on-disk.md promises is checked after every step.
+// cuts and restored backups happen. The promises of docs/on-disk.md are checked after every step.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class World final : public Faults {
  public:
   World(std::uint64_t seed, bool trace);
 
-  // True if every promise was kept; `problem` has the first one that was not.
+  // True if every promise was kept; otherwise `problem` has the first broken one.
   bool Run();
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
@@ -28,19 +28,19 @@ class World final : public Faults {
   void After(Fault fault) override;
 
  private:
-  // What the orchestrator and the users know of a name.
+  // The knowledge of the orchestrator and the users about a name.
   struct Claim {
     VolumeSpec spec;
     VolumeId id;
     bool created = false;   // CreateVolume said so
-    Bytes size = 0;         // what the last answer promised
+    Bytes size = 0;         // the size in the last answer
     bool deleting = false;  // DeleteVolume was called, and has not said OK
-    std::string data;       // what a user has written and synced
+    std::string data;       // data that a user has written and synced
     bool restored = false;  // an older record was put in the place of its record
     std::vector<pool::VolumeRecord> backups;
     bool locked = false;
   };
-  // What dies with the process.
+  // The state that dies with the process.
   struct Process {
     explicit Process(const pool::SpacePolicy& policy) : ledger(policy) {}
     pool::Ledger ledger;

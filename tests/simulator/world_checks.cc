@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/on-disk.md promises, looked at in memory.
+// The promises of docs/on-disk.md, checked in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ void World::CheckClaim(const Claim& claim) {
   }
 }
 
-// Between calls, space that was promised is accounted, unless an error kept a call from it.
+// Between calls, provisioned space is accounted for, unless an error prevented a call from doing
+// so.
 void World::CheckAccount(const Claim& claim) {
   if (!counted_ || dead_ || error_rate_ > 0 || claim.locked || claim.restored) return;
   const auto found = machine_.volumes.find(claim.id.uuid);
@@ -63,7 +64,7 @@ void World::CheckAccount(const Claim& claim) {
   }
 }
 
-// What is true of the files of every volume, whether its caller knows of it or not.
+// Conditions for the files of every volume, whether or not its caller knows it.
 void World::CheckFiles(const Claim& claim, const Directory::Files& files, bool durable) {
   if (!files.record || claim.restored) return;
   const Volume& volume = files.record->volume;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process writes to standard error while one of these lives.
+// Captures what the process writes to standard error during its lifetime.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Ceph of one node in a directory: monitor, manager, object store in memory.
+"""A one-node Ceph in a directory: monitor, manager, object store in memory.
 
-Everything is below the directory and on loopback, or on another address that is given; nothing of
-the host's own Ceph, if it has one, is read. CephDaemons has the processes, which end with it; Ceph
-is what any process can do with them.
-"""
+Everything is below the directory and on loopback, or on another address that is given; the host's
+own Ceph, if it has one, is not read. CephDaemons has the processes, which end with it; Ceph has the
+operations that any process can use."""
 
 import json
 import os
@@ -164,7 +163,7 @@ class Ceph:
         """Opens an image as a client does that uses it; returns its process."""
         watch = subprocess.Popen(
             ["rbd", "-c", self.configuration, "watch", f"{pool}/{image}"],
-            stdin=subprocess.PIPE,  # it ends when somebody types
+            stdin=subprocess.PIPE,  # it would end on input
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self.watchers(image, pool):
             assert watch.poll() is None, "rbd watch ended"
@@ -262,14 +261,14 @@ class CephDaemons(Ceph):
                 self.launch(daemon)
 
     def rest(self):
-        """Ends the daemons in order: launched again, they go on from their directories."""
+        """Ends the daemons in order; if started again, they continue from their directories."""
         for daemon in ("osd.0", "mon.a"):
             self.processes[daemon].terminate()
             self.processes[daemon].wait()
         self.forget_daemons()
 
     def cut_power(self):
-        """Ends the daemons at once: launched again, they have what they synced."""
+        """Ends the daemons at once; if started again, they have what they synced."""
         for process in self.processes.values():
             process.kill()
             process.wait()

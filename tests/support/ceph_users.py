@@ -2,7 +2,7 @@
 """The two Ceph users of an installation, with the caps that docs/ceph.md asks to grant."""
 
 SIDES = ("controller", "node")
-# What a node writes: images' headers (who watches, locks), maps, data; the driver's records.
+# A node's writes: images' headers (watchers, locks), maps, data; the driver's records.
 WRITTEN_BY_NODES = ("rbd_header.", "rbd_object_map.", "rbd_data.", "holdfast.volumes.")
 
 

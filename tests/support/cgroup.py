@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A control group (version 1) of its own, made for one test and removed after it."""
+"""A control group (version 1) that is created for one test and removed after it."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ def missing(controller):
 
 
 class Cgroup:
-    """Leaving it moves what is in it back to where it came from."""
+    """At the end its processes are moved back to their previous group."""
 
     def __init__(self, controller):
         top = ROOT / controller

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller and nodes that are linked, and the certificates that tell who they are."""
+"""A controller and nodes that are linked, and the certificates that identify them."""
 
 import dataclasses
 import pathlib

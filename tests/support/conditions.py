@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the calls that have a condition say of a volume."""
+"""The answers about a volume of the calls that report a condition."""
 
 
 def told(driver, volume, *paths):
-    """What each call says: (abnormal, message), by call; the node's at the volume's paths."""
+    """Each call's answer: (abnormal, message), by call; the node's answers are for the volume's
+    paths."""
     listed = {entry.volume.volume_id: entry.status.volume_condition
               for entry in driver.call("ListVolumes").entries}
     said = {"ListVolumes": listed[volume.handle],

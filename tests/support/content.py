@@ -47,7 +47,7 @@ def fingerprint(path):
             try:
                 data = os.lseek(file.fileno(), offset, os.SEEK_DATA)
             except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole is left
+                if error.errno == errno.ENXIO:  # only a hole remains
                     break
                 raise
             offset = data - data % CHUNK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CO's side of the socket: calls by name, each on a connection of its own as kubelet's are."""
+"""A CO's side of the socket: calls by name, each on a new connection as kubelet makes them."""
 
 import contextlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver under test: a server, the calls to it, and what it keeps on disk."""
+"""The driver under test: a server, the calls to it, and its files on disk."""
 
 import json
 import time
@@ -97,7 +97,7 @@ class Driver:
     def listed(self):
         return [entry.volume.volume_id for entry in self.call("ListVolumes").entries]
 
-    # What docs/on-disk.md describes.
+    # The files that docs/on-disk.md describes.
 
     def volume_directory(self, volume_id):
         return self.pool / "volumes" / uuid_of(volume_id)

@@ -40,7 +40,7 @@ def directory():
 
 @pytest.fixture
 def new_disk(directory):
-    """Makes loop-mounted disks for pools; takes them away after the drivers have ended."""
+    """Creates loop-mounted disks for pools; removes them after the drivers have ended."""
     disks = []
 
     def make(size, mount_point=directory / "pool", filesystem="ext4", name="disk"):
@@ -54,7 +54,7 @@ def new_disk(directory):
 
 @pytest.fixture
 def new_driver(directory, new_disk):
-    """Starts drivers; afterwards each must delete what is left and end with nothing in its pool."""
+    """Starts drivers; afterwards each must delete its volumes and leave nothing in its pool."""
     drivers = []
 
     def start(pool_options="", work=directory):
@@ -81,7 +81,7 @@ def delete(driver, volume_id):
 
 
 def end(driver):
-    """Deletes every volume and stops; returns what was wrong."""
+    """Deletes every volume and stops; returns the problems."""
     problems = []
     code = driver.server.process.poll()
     if code is not None:  # not started again after a crash, or refused to start

@@ -28,7 +28,7 @@ def is_map(field):
 
 
 def falsify(message, strings, path=""):
-    """Yields (what, copy of the message with that changed), for every field at any depth."""
+    """Yields (name, copy of the message with that field changed), for every field at any depth."""
     for field in message.DESCRIPTOR.fields:
         here = f"{path}.{field.name}"
         for what, change in changes(message, field, strings):
@@ -64,7 +64,8 @@ def changes(message, field, strings):
                     copy, name)[index].CopyFrom(other)
         return
     yield "is empty", lambda copy: (copy.ClearField(name), getattr(copy, name).SetInParent())
-    # Also within what the honest message does not have; volumes have sources of sources.
+    # Also fields within submessages that the honest message lacks; sources of volumes can be
+    # nested.
     if not path_is_deep(field):
         for what, other in falsify(getattr(message, name), strings):
             yield what, lambda copy, other=other: getattr(copy, name).CopyFrom(other)

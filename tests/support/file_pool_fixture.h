@@ -59,7 +59,7 @@ class FilePoolFixture {
   FilePoolFixture(const FilePoolFixture&) = delete;
   FilePoolFixture& operator=(const FilePoolFixture&) = delete;
   ~FilePoolFixture() {
-    // Only a test that failed has anything left here.
+    // Only a failed test has anything left here.
     if (pools == nullptr) return;
     const auto left = pool->List("", 0);
     for (const Volume& volume : left.value_or(std::vector<Volume>())) {
@@ -76,7 +76,7 @@ class FilePoolFixture {
     REQUIRE_OK(pool->Recover());
     SettleAll();
   }
-  // What the reconciler does in a round; what cannot be ended stays.
+  // One round of the reconciler; leftovers that it cannot repair remain.
   void SettleAll() const {
     for (const Leftover& leftover : Value(pool->FindLeftovers())) {
       (void)pool->Repair(*VolumeId::Parse(leftover.subject));
@@ -86,7 +86,7 @@ class FilePoolFixture {
     pool = nullptr;
     pools.reset();
   }
-  // What a killed process and its successor do.
+  // A killed process and its successor.
   void Restart() {
     Stop();
     Start();
@@ -128,11 +128,11 @@ class FilePoolFixture {
     file.close();
     REQUIRE(file.good());
   }
-  // To be compared as CHECK((a == b)) where it is long: Catch2 takes minutes to print megabytes.
+  // Long values must be compared as CHECK((a == b)): Catch2 takes minutes to print megabytes.
   [[nodiscard]] static std::string ReadFile(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     REQUIRE(file.good());
-    // At once: byte by byte takes a minute for an image under AddressSanitizer.
+    // Compares everything at once: byte by byte takes a minute for an image under AddressSanitizer.
     std::string content(std::filesystem::file_size(path), '\0');
     file.read(content.data(), static_cast<std::streamsize>(content.size()));
     content.resize(static_cast<std::size_t>(file.gcount()));

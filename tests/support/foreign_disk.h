@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disks that belong to somebody else: the least bytes by which each format is recognised, at the
-// places where its specification puts them.
+// Disks that belong to other programs: the minimal bytes by which each format is recognised, at the
+// places that its specification defines.
 #pragma once
 
 #include <cstdint>

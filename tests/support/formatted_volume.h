@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A filesystem of src/fs on a loop device of its own.
+// A filesystem of src/fs on a separate loop device.
 #pragma once
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ class FormattedVolume final {
     REQUIRE(can.ok());
     return *can;
   }
-  // What the filesystem says it has, its own bookkeeping included where it shows it.
+  // The size that the filesystem reports, including its metadata where it shows that.
   [[nodiscard]] Bytes Size() const {
     struct statvfs facts {};
     REQUIRE(::statvfs(path().c_str(), &facts) == 0);

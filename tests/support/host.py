@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test run may leave on the host: mounts, loop devices, processes, volumes."""
+"""Things that a test run may leave on the host: mounts, loop devices, processes, volumes."""
 
 import contextlib
 import ctypes
@@ -33,7 +33,7 @@ def adopt_orphans():
 
 
 def unshare_mounts():
-    """Gives this process, which has one thread yet, a mount namespace of its own."""
+    """Gives this process, which still has one thread, a private mount namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "unshare CLONE_NEWNS")
@@ -88,7 +88,7 @@ def volumes_under(directory):
 
 
 def leftovers(directory, expected=()):
-    """Returns a sentence for each thing left behind, after it had a moment to go away. `expected`
+    """Returns a sentence for each thing left behind, after a moment for it to disappear. `expected`
     are sentences that do not count."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
@@ -113,7 +113,8 @@ def thaw(point):
 
 
 def release(directory):
-    """Takes down what leftovers() would report, except volumes, which go with the directory."""
+    """Removes what leftovers() would report, except volumes, which are deleted with the
+    directory."""
     for pid in children():
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

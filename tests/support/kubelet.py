@@ -30,7 +30,7 @@ def await_detached(loop, backing):
 
 @dataclasses.dataclass(frozen=True)
 class PersistentVolume:
-    """What kubelet knows of a volume: the PV and its attributes."""
+    """kubelet's knowledge about a volume: the PV and its attributes."""
     handle: str
     name: str
     access: str = "mount"
@@ -42,7 +42,7 @@ class PersistentVolume:
     def capability(self):
         return csi_client.capability(self.access, self.filesystem, self.mode, self.flags)
 
-    # Keys that the provisioner and kubelet add; a driver must take them as they come.
+    # Keys that the provisioner and kubelet add; a driver must accept them as they are.
     def context(self, pod=None):
         context = {"storage.kubernetes.io/csiProvisionerIdentity": f"1-8081-{DRIVER_NAME}"}
         if pod:
@@ -131,7 +131,8 @@ class Kubelet:
         return self.mount_path(volume, pod)
 
     def mount(self, volume, pod, read_only=False, expand_to=0):
-        """A pod starts; expand_to when the PV has grown beyond what the PVC says it has."""
+        """A pod starts; expand_to is set if the PV has grown beyond the size in the PVC's
+        status."""
         self.stage(volume)
         path = self.publish(volume, pod, read_only)
         if expand_to:
@@ -174,7 +175,7 @@ class Kubelet:
         self.stage_directory(volume).rmdir()
 
     def unmount(self, volume, pod):
-        """The last pod goes."""
+        """The last pod is removed."""
         self.unpublish(volume, pod)
         self.unstage(volume)
 
@@ -255,7 +256,7 @@ class Kubelet:
         (self.unmap_block if volume.access == "block" else self.unmount)(volume, pod)
 
     def restart(self, pods):
-        """What follows a restart of kubelet: all that is wanted is staged and published again."""
+        """After a restart kubelet stages and publishes everything that is wanted again."""
         for volume, pod, read_only in pods:
             if volume.access == "block":
                 self.map_block(volume, pod, read_only)

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kPoll{10};
 
-// Entries come and go while they are listed, so errors mean "not there".
+// Entries appear and disappear while they are listed, so errors mean "not there".
 std::vector<fs::path> Entries(const std::string& directory) {
   std::vector<fs::path> entries;
   std::error_code error;

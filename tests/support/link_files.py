@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two ends of a link need before they start: certificates and a port."""
+"""What both ends of a link need before they start: certificates and a port."""
 
 import socket
 import subprocess
@@ -12,7 +12,7 @@ def openssl(*words):
 
 
 class Authority:
-    """A certificate authority in a directory of its own."""
+    """A certificate authority in its own directory."""
 
     def __init__(self, directory, name="link-ca"):
         self.directory = directory

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at the link's port: thousands of connections that go just so far, on loopback.
+"""Unauthenticated peers at the link's port: thousands of connections on loopback, each up to a
+certain step.
 
 As a program: KIND COUNT SOURCE PORT TLS_DIRECTORY. Opens COUNT connections and holds them, says
-"opened", and goes on replacing the oldest by new ones until its input ends, ten minutes at most.
+"opened", and keeps replacing the oldest by new ones until its input ends, for ten minutes at most.
 """
 
 import collections
@@ -20,7 +21,7 @@ import time
 
 WORKERS = 8
 LONGEST_SECONDS = 600
-STEP_SECONDS = 5  # for a handshake, or what a peer waits for
+STEP_SECONDS = 5  # for a handshake, or for a peer to wait
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
@@ -150,7 +151,7 @@ def is_readable(connection):
 
 
 def take_windows(received, windows):
-    """Adds what frames of WINDOW_UPDATE and SETTINGS allow; returns the rest of the bytes."""
+    """Adds the credit that WINDOW_UPDATE and SETTINGS frames grant; returns the remaining bytes."""
     while len(received) >= 9:
         size = int.from_bytes(received[:3], "big")
         if len(received) < 9 + size:

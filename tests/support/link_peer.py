@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer of the link with a good certificate that says what the test wants."""
+"""A peer of the link with a valid certificate that sends what the test wants."""
 
 import contextlib
 import queue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image files, loop devices and mounts that go away with the test that made them.
+// Image files, loop devices and mounts that are removed with the test that made them.
 #pragma once
 
 #include <fcntl.h>
@@ -78,21 +78,22 @@ class AttachedLoop final {
   [[nodiscard]] const os::LoopDevice& get() const { return loop_; }
   const os::LoopDevice* operator->() const { return &loop_; }
 
-  // The test takes over: nothing is detached at the end.
+  // Transfers ownership to the test: nothing is detached at the end.
   os::LoopDevice Release() { return std::exchange(loop_, os::LoopDevice{}); }
 
  private:
   os::LoopDevice loop_;
 };
 
-// The loop device on the open file, whoever attached it: one without a label before one with.
+// The loop device on the open file, whichever program attached it: one without a label before one
+// with a label.
 inline absl::StatusOr<std::optional<os::LoopDevice>> FindLoop(int image_fd, int hint = -1) {
   const auto loops = os::FindLoops(image_fd, "", hint);
   if (!loops.ok()) return loops.status();
   return loops->own ? loops->own : loops->other;
 }
 
-// What /sys/block/loopN/`name` says; empty if there is no such thing.
+// The content of /sys/block/loopN/`name`; empty if it does not exist.
 inline std::string SysfsText(int index, const std::string& name) {
   std::string text;
   std::ifstream(fmt::format("/sys/block/loop{}/{}", index, name)) >> text;
@@ -123,7 +124,7 @@ inline void LosetupDetach(const os::LoopDevice& loop) {
   REQUIRE(os::RunCommandOrFail({"losetup", "--detach", loop.block.path}, limit).ok());
 }
 
-// A filesystem on a loop device of its own, mounted below a temporary directory. `mkfs` is the
+// A filesystem on a separate loop device, mounted below a temporary directory. `mkfs` is the
 // command without the device.
 class MountedFilesystem final {
  public:
@@ -143,7 +144,7 @@ class MountedFilesystem final {
 
   [[nodiscard]] std::string path() const { return directory_.path("mount"); }
   [[nodiscard]] const os::LoopDevice& loop() const { return loop_.get(); }
-  // The root directory. To be closed before the filesystem goes.
+  // The root directory. Must be closed before the filesystem is unmounted.
   [[nodiscard]] os::UniqueFd Root() const {
     absl::StatusOr<os::UniqueFd> root = os::OpenDirectory(path());
     REQUIRE(root.ok());

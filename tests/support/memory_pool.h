@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool without bytes: volumes are entries of a map, and there are no devices. For tests of what
-// stands above pools.
+// A pool without bytes: volumes are entries of a map, and there are no devices. For tests of the
+// layers above pools.
 #pragma once
 
 #include <map>

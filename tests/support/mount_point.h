@@ -37,14 +37,14 @@ inline os::MountTable ReadTable() {
   return *std::move(table);
 }
 
-// What is mounted at `target`; an entry with id 0 if nothing is.
+// The mount at `target`; an entry with id 0 if there is none.
 inline os::MountEntry Mounted(const os::TargetPath& target) {
   const os::MountTable table = ReadTable();
   const os::MountEntry* const entry = table.At(target.path());
   return entry == nullptr ? os::MountEntry{} : *entry;
 }
 
-// Binds what is at a path, which must be no symbolic link.
+// Bind-mounts the file or directory at a path, which must not be a symbolic link.
 inline absl::Status BindPath(const std::string& source, const os::TargetPath& target,
                              bool read_only, const std::vector<std::string>& flags) {
   const os::UniqueFd handle(::open(source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));

@@ -40,7 +40,7 @@ def is_mount_point(path):
 
 
 def other_mounts_of(path):
-    """Mounts elsewhere of what is mounted at a path: kubelet's GetDeviceMountRefs."""
+    """Other mounts of the filesystem that is mounted at a path: kubelet's GetDeviceMountRefs."""
     own = {(mount.device, mount.root) for mount in mounts_at(path)}
     return [mount for mount in read()
             if (mount.device, mount.root) in own and mount.point != str(path)]

@@ -41,7 +41,7 @@ class NodeFixture : public FilePoolFixture {
     std::filesystem::create_directory(pods());
   }
   ~NodeFixture() {
-    // Only a test that failed has anything left here; the mounts are this test's own.
+    // Only a failed test has anything left here; the mounts belong to this test.
     const auto mounts = os::MountTable::Read();
     if (!mounts.ok()) return;
     const auto& entries = mounts->entries();
@@ -108,7 +108,7 @@ class NodeFixture : public FilePoolFixture {
     REQUIRE(::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0);
   }
 
-  // Nothing of the volume is attached, mounted or recorded as staged.
+  // No device, mount or stage record of the volume remains.
   void CheckGone(const VolumeId& id) const {
     CHECK_FALSE(IsAttached(id));
     CHECK(MountsAt(staging()) == 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver tells over HTTP: health and metrics."""
+"""The driver's reports over HTTP: health and metrics."""
 
 import urllib.error
 import urllib.request

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saying in tests what became of a call: an absl::Status or an absl::StatusOr.
+// Describes the result of a call in tests: an absl::Status or an absl::StatusOr.
 #pragma once
 
 #include <catch2/catch.hpp>

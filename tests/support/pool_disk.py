@@ -15,7 +15,8 @@ def run(*command):
 
 
 def attach(path):
-    """Returns a loop device that shows the file or device; others may take a free one before us."""
+    """Returns a loop device that shows the file or device; another process may take a free one
+    first."""
     for _ in range(ATTACH_ATTEMPTS - 1):
         try:
             return run("losetup", "--find", "--show", path)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a program such as mkfs.ext4 at its start, to look at what happens while it runs.
+"""Holds a program such as mkfs.ext4 at its start, to observe what happens while it runs.
 
-Within the mount namespace of the test run, a script takes the program's place; it announces itself,
-waits until it is let through, and becomes the real program.
-"""
+Within the mount namespace of the test run, a script replaces the program. It announces itself,
+waits until it is released, and becomes the real program."""
 
 import os
 import pathlib
@@ -36,7 +35,7 @@ class ProgramGate:
         # Open for reading and writing, so that neither side waits for the other to open.
         self.arrival_end = os.open(self.arrival, os.O_RDWR)
         self.gate_end = os.open(self.gate, os.O_RDWR)
-        # e2fsprogs goes by the name under which it was started.
+        # e2fsprogs chooses its behaviour by the name under which it was started.
         real = self.directory / program
         shutil.copy(self.place, real)
         script = self.directory / "script"
@@ -61,7 +60,7 @@ class ProgramGate:
         os.write(self.gate_end, b"go\n")
 
     def kill(self):
-        """Ends what waits, as the end of a container does with all that runs in it."""
+        """Kills the waiting programs, as the end of a container kills all of its processes."""
         for pid in self.pids():
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a directory of tests against the holdfast binary, in a mount namespace of its own."""
+"""Runs a directory of tests against the holdfast binary, in a private mount namespace."""
 
 import argparse
 import contextlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node whose certificate is good and whose answers are what the test wants: what root of one
-machine of the cluster can do on the link."""
+"""A node with a valid certificate whose answers are chosen by the test: what root on one machine of
+the cluster can do on the link."""
 
 import contextlib
 import threading
@@ -15,7 +15,7 @@ SECONDS = 600
 
 
 class Rogue:
-    """Answers commands on a thread of its own: as a node should, after `lie` has had its way."""
+    """Answers commands on its own thread: as a node should, after `lie` has modified the answer."""
 
     def __init__(self, peer, name):
         self.peer, self.name = peer, name

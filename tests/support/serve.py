@@ -25,7 +25,7 @@ class Server:
                         *(f"--pool={pool}" for pool in pools), *flags]
 
     def start(self):
-        """Starts the server and waits until its socket takes connections."""
+        """Starts the server and waits until its socket accepts connections."""
         self.launch()
         return self.wait_until_listening()
 
@@ -47,12 +47,12 @@ class Server:
         return f"the server did not listen on {self.socket} within {READY_SECONDS} s"
 
     def kill(self):
-        """Ends the server as a crash would; what it runs goes on."""
+        """Kills the server as a crash would; its child programs continue."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self):
-        """Sends SIGTERM and waits for a clean end. A server that was killed has nothing to end."""
+        """Sends SIGTERM and waits for a clean end. Does nothing for a server that was killed."""
         if self.process is None or self.process.returncode == -signal.SIGKILL:
             return None
         if self.process.poll() is None:

@@ -15,7 +15,7 @@ def base64url(data):
 
 
 class Issuer:
-    """A signing key in a directory of its own; `keys` is the file of published keys."""
+    """A signing key in its own directory; `keys` is the file of published keys."""
 
     def __init__(self, directory, key_id="first"):
         directory.mkdir(parents=True, exist_ok=True)

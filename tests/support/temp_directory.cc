@@ -22,8 +22,8 @@ namespace {
   throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-// The first line of mountinfo that speaks of anything below `path`; empty if none does. Plain text
-// search, so that it depends on nothing that is under test.
+// The first line of mountinfo that names a path below `path`; empty if there is none. Plain text
+// search, so that it does not depend on code under test.
 std::string FindMountBelow(const std::string& path) {
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {

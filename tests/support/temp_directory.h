@@ -12,9 +12,10 @@ namespace holdfast::test {
 // below it. It exists while any TempDirectory does.
 [[nodiscard]] std::string TempRoot();
 
-// A new, empty directory below TempRoot(), mode 0700. The end of its life removes it with all that
-// is in it, unless something is still mounted below: then nothing is touched, and the complaint on
-// standard error names the mount. Throws std::runtime_error if it cannot be made. Not thread-safe.
+// A new, empty directory below TempRoot(), mode 0700. The destructor removes it with its contents,
+// unless something is still mounted below it. Then nothing is touched, and a message on standard
+// error names the mount. Throws std::runtime_error if the directory cannot be created. Not
+// thread-safe.
 class TempDirectory final {
  public:
   TempDirectory();

@@ -7,7 +7,7 @@ SECONDS = 60
 
 
 def until(condition, what, seconds=SECONDS):
-    """Waits until the condition holds and returns what it returned."""
+    """Waits until the condition holds, and returns its result."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"

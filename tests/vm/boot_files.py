@@ -1,4 +1,4 @@
-"""What a boot of the guest takes from the host: kernel, modules, the driver and its stubs."""
+"""The host's files for a boot of the guest: kernel, modules, the driver and its stubs."""
 
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ BINARY = REPOSITORY / "build/release/holdfast"
 
 
 def missing_on_host():
-    """Returns what keeps every scenario from running and its remedy, or None."""
+    """Returns the reason why no scenario can run and its remedy, or None."""
     packages = (("qemu-system-x86", pathlib.Path(machine.QEMU)),
                 ("busybox-static", initramfs.BUSYBOX),
                 ("kmod", pathlib.Path("/sbin/modprobe")),
@@ -24,7 +24,7 @@ def missing_on_host():
 
 
 def kernel(module="*"):
-    """The newest installed kernel that has its modules beside it, this one among them; or None."""
+    """The newest installed kernel whose modules are installed too, including this one; or None."""
     found = [image for image in pathlib.Path("/boot").glob("vmlinuz-*")
              if any(modules(image).glob(f"kernel/{module}"))]
     return max(found, key=lambda image: image.stat().st_mtime, default=None)
@@ -35,7 +35,7 @@ def modules(image):
 
 
 def missing_for_driver(binary):
-    """Returns what keeps the scenarios of the driver from running and its remedy, or None."""
+    """Returns the reason why the scenarios of the driver cannot run and its remedy, or None."""
     if not binary.is_file():
         return f"{binary} is missing; build it: make build"
     probe = subprocess.run(["/usr/bin/python3", "-c", "import grpc, grpc_tools"], check=False,

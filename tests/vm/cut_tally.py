@@ -1,11 +1,11 @@
-"""Counts what power cuts hit and what was found after them."""
+"""Counts which operations power cuts hit, and the state found after them."""
 
 import collections
 import time
 
 
 class DiskTally:
-    """Of one data disk; takes the entries of its ledger as they come."""
+    """The counts of one data disk; receives the entries of its ledger as they arrive."""
 
     def __init__(self, filesystem, number, cuts):
         self._where = {"filesystem": filesystem, "number": number}

@@ -1,9 +1,8 @@
-"""One boot of the test guest: qemu without KVM, its console, its end.
+"""One boot of the test guest: qemu without KVM, its console, its shutdown.
 
-The guest has two serial ports. The first is the kernel's console and goes straight to the log. The
-second carries the scenario's lines and reaches both the log and the reader of `lines()`: kernel
-messages can therefore never tear a line that the result depends on.
-"""
+The guest has two serial ports. The first is the kernel's console and is written directly to the
+log. The second carries the scenario's lines and reaches both the log and the reader of `lines()`:
+kernel messages can therefore never tear a line that the result depends on."""
 
 import queue
 import shlex
@@ -67,7 +66,7 @@ class Machine:
             yield line
 
     def pause(self):
-        """The guest stands still, as a machine that hangs, until resume()."""
+        """The guest stops, as a machine that hangs, until resume()."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self):

@@ -1,9 +1,8 @@
-"""The scenarios as the host sees them: which boots each takes and when the power is cut.
+"""The scenarios from the host's side: the boots of each one, and when the power is cut.
 
 A scenario's guest side is guest/scenarios/<name>.py with one function per phase. Its lines of the
-form `LEDGER <json>` tell what was begun and what was acknowledged; after a power cut they are
-handed to the next boot, which must find everything that was acknowledged.
-"""
+form `LEDGER <json>` report which operations were started and acknowledged. After a power cut they
+are passed to the next boot, which must find everything that was acknowledged."""
 
 import dataclasses
 import json
@@ -23,11 +22,11 @@ BOOT_SCRIPT = pathlib.Path(__file__).resolve().parent / "guest/boot.sh"
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What the host must know of a scenario."""
+    """The host's information about a scenario."""
     needs_driver: bool
     cut_during: tuple  # the operations that a power cut may hit; none: the scenario has no cuts
-    latest_cut: int = 10  # how many of them are begun before it, at most
-    goes_on: bool = False  # `work` takes up what the boots before left, instead of an empty pool
+    latest_cut: int = 10  # how many of them are started before it, at most
+    goes_on: bool = False  # `work` continues with the volumes of earlier boots
 
 
 ALL = {
@@ -73,11 +72,10 @@ class Boots:
 
 
 def run(name, boots, rng, told=lambda entry: None):
-    """Runs all boots of a scenario. Returns None if it passed, else what went wrong.
+    """Runs all boots of a scenario. Returns None if it passed, otherwise the problem.
 
-    `told` is called with each entry of the ledger as it comes, and with {"event": "cut"}, which has
-    the entry that was the last before it.
-    """
+    `told` is called with each entry of the ledger as it arrives, and with {"event": "cut"}, which
+    contains the last entry before the cut."""
     kind = ALL[name]
     if not kind.cut_during:
         return run_to_end(name, boots, "run", [], told)
@@ -99,7 +97,7 @@ def run_to_end(name, boots, phases, ledger, told):
         for line in guest.lines():
             verdict.take(line, marker)
             if verdict.status is not None:
-                break  # what it does then may never end
+                break  # its further actions may never end
             if line.startswith(LEDGER):
                 told(json.loads(line.removeprefix(LEDGER)))
     return None if verdict.status == "0" else verdict.problem
@@ -126,7 +124,7 @@ class Verdict:
 def run_to_power_cut(name, boots, phases, ledger, moment, told):
     """Kills the guest at the moment; returns (problem, the ledger for the next boot).
 
-    Lines that were on their way when the power was cut count: somebody had them.
+    Lines that were on their way when the power was cut count, because they were acknowledged.
     """
     ledger, verdict = list(ledger), Verdict()
     guest, marker = boots.start(name, phases, ledger)
@@ -152,9 +150,9 @@ def run_to_power_cut(name, boots, phases, ledger, moment, told):
 
 
 class CutMoment:
-    """A random share into a randomly chosen operation, as long as that kind of operation took.
+    """A random point within a randomly chosen operation, based on that kind's duration so far.
 
-    `durations` is what is known of that, by operation; what is seen is added.
+    `durations` contains the known durations, by operation; new ones are added.
     """
 
     def __init__(self, kind, rng, durations):
@@ -165,7 +163,7 @@ class CutMoment:
         self._begun = {}
 
     def reached(self, entry):
-        """Takes in an entry of the ledger; returns True, after the right time, when to cut."""
+        """Processes an entry of the ledger; returns True, after the right time, when to cut."""
         operation, now = entry["op"], time.monotonic()
         if entry["event"] == "ack":
             if (operation, entry["volume"]) in self._begun:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Kubernetes cluster of its own binaries in namespaces of one machine."""
+"""A Kubernetes cluster of Kubernetes' own binaries, in namespaces of one machine."""

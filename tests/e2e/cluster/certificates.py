@@ -40,7 +40,7 @@ class Authority:
         return certificate, key
 
     def kubeconfig(self, file, subject):
-        """Returns the path of a kubeconfig with a client certificate of its own."""
+        """Returns the path of a kubeconfig with its own client certificate."""
         certificate, key = self.issue(file, subject)
         path = self.directory / f"{file}.kubeconfig"
         path.write_text(json.dumps({

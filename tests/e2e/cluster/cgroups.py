@@ -27,7 +27,7 @@ class Cgroups:
 
     @property
     def enter(self):
-        """The command that puts what follows into the groups."""
+        """The command that runs the following words in the groups."""
         groups = " ".join(str(ROOT / hierarchy / self.name) for hierarchy in self.hierarchies)
         return ["env", f"GROUPS_TO_JOIN={groups}", "sh", "-c", JOIN, "sh"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole: a control plane and nodes, started beside each other."""
+"""The whole cluster: a control plane and nodes, started concurrently."""
 
 import concurrent.futures
 import os
@@ -12,7 +12,7 @@ from cluster.processes import run
 
 
 class Cluster:
-    """Must be made in namespaces of its own (network, processes, mounts), which end with it."""
+    """Must be created in private namespaces (network, processes, mounts), which end with it."""
 
     def __init__(self, directory, tools, disk_size, nodes=2):
         self.directory = directory

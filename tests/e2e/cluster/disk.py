@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's own disk: an xfs filesystem in a sparse file, so that room is really per node."""
+"""A node's own disk: an xfs filesystem in a sparse file, so that each node really has its own
+space."""
 
 import json
 import os
@@ -10,7 +11,8 @@ ATTACH_ATTEMPTS = 10
 
 
 def loop_devices():
-    """Returns device, "major:minor" of what holds its backing file, that file's inode and name."""
+    """Returns the device, "major:minor" of the filesystem with its backing file, and that file's
+    inode and name."""
     said = run("losetup", "--list", "--json", "--output", "NAME,BACK-MAJ:MIN,BACK-INO,BACK-FILE")
     return [(found["name"], found["back-maj:min"].strip(), found["back-ino"],
              found["back-file"] or "")
@@ -39,7 +41,7 @@ class Disk:
         self.device = self.attach()
 
     def attach(self):
-        for _ in range(ATTACH_ATTEMPTS - 1):  # others may take a free device before us
+        for _ in range(ATTACH_ATTEMPTS - 1):  # another process may take a free device first
             try:
                 return run("losetup", "--find", "--show", self.image)
             except RuntimeError:

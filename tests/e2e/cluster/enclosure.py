@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The namespaces that a run lives in, and what of it could outlive them: loop devices, cgroups
+"""The namespaces that a run lives in, and the things that could outlive them: loop devices, cgroups
 and files."""
 
 import os
@@ -48,7 +48,7 @@ def run_inside(script, words, upstream=False):
     process = subprocess.Popen(command)
     (directory / PID_FILE).write_text(str(only_child(process.pid)))
     signal.signal(signal.SIGTERM, lambda *_: os.kill(first_process(directory), signal.SIGTERM))
-    signal.signal(signal.SIGINT, lambda *_: None)  # the terminal tells the inside itself
+    signal.signal(signal.SIGINT, lambda *_: None)  # the terminal signals the inside
     code = process.wait()
     problems = leftovers(directory)
     for problem in problems:

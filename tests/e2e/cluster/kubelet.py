@@ -20,7 +20,7 @@ def configuration(address, authority, resolv_conf):
         # Containers get cgroups, pods none: these machines have cgroup v1 and no systemd.
         "failCgroupV1": False, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
-        # The nodes share one machine's disk and memory; nothing is to be evicted for them.
+        # The nodes share one machine's disk and memory, so nothing may be evicted because of them.
         "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
         "evictionHard": {"memory.available": "0%", "nodefs.available": "0%",
                          "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
@@ -28,7 +28,7 @@ def configuration(address, authority, resolv_conf):
         "resolvConf": str(resolv_conf), "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         "featureGates": {"KubeletCrashLoopBackOffMax": True},
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
-        # Tests wait for what these periods delay.
+        # Tests wait for actions that depend on these periods.
         "syncFrequency": "5s", "volumeStatsAggPeriod": "5s", "nodeStatusUpdateFrequency": "4s",
         "nodeStatusReportFrequency": "1m0s",
     }

@@ -7,7 +7,7 @@ import pathlib
 from cluster.processes import Process, run, until
 
 STATE_DIRECTORIES = ("kubelet", "containerd", "cni", "log")  # survive a crash of the node
-# What a kubelet insists on changing: it finds the values here, and the machine keeps its own.
+# Settings that a kubelet insists on: it finds the values here, and the machine keeps its own.
 SYSCTLS = {"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10",
            "kernel/panic_on_oops": "1", "kernel/keys/root_maxkeys": "1000000",
            "kernel/keys/root_maxbytes": "25000000"}
@@ -78,7 +78,7 @@ class Namespace:
         return pathlib.Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def crash(self):
-        """Nothing of the node is asked, and nothing survives but its disk."""
+        """The node gets no notice, and only its disk survives."""
         self.init.kill()
         self.cgroups.clear()
         self.disk.release()

@@ -27,7 +27,7 @@ def hardware_address(number):
 
 
 def make_bridge():
-    """Nothing runs kube-proxy: the two Services that everybody needs are addresses here."""
+    """No kube-proxy runs: the two Services that every node needs are addresses here."""
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", BRIDGE, "address", hardware_address(0), "type", "bridge")
     for address in (f"{CONTROL_PLANE}/24", f"{API_SERVICE}/32", f"{DNS_SERVICE}/32"):
@@ -35,7 +35,7 @@ def make_bridge():
     run("ip", "link", "set", BRIDGE, "up")
     settings = pathlib.Path("/proc/sys/net/ipv4")  # of this namespace
     (settings / "ip_forward").write_text("1")
-    # Nodes are to go on sending through us, where links can be cut.
+    # Nodes must keep sending through this host, where links can be cut.
     for device in ("all", BRIDGE):
         (settings / "conf" / device / "send_redirects").write_text("0")
 

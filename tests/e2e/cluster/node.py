@@ -40,7 +40,7 @@ class Node:
         self.namespace.crash()
 
     def replace(self):
-        """In place of the crashed node comes a new machine of the same name."""
+        """A new machine with the same name replaces the crashed node."""
         self.disk.remove()
         self.disk.image.unlink()
         self.disk.make()

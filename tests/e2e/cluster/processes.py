@@ -10,7 +10,7 @@ STOP_SECONDS = 20
 
 
 def run(*command, **options):
-    """Runs a command that must succeed and returns its output; says what it printed if not."""
+    """Runs a command that must succeed and returns its output; reports its output if it fails."""
     words = [str(word) for word in command]
     done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           stdin=subprocess.DEVNULL, check=False, **options)

@@ -15,7 +15,7 @@ PROGRAMS = {
 case $1 in --version) echo "none: commands run as root already" ;; *) exec "$@" ;; esac
 """,
     "systemctl": """#!/bin/sh
-# What the suite asks of systemd about the kubelet.
+# The suite's systemd commands about the kubelet.
 running() {{ kill -0 "$(cat {pid_file})" 2>/dev/null; }}
 case "$*" in
   "stop kubelet") kill "$(cat {pid_file})" && while running; do sleep 0.1; done ;;
@@ -55,7 +55,7 @@ class Shell:
         self._write_home()
         namespace = self.node.namespace
         self.node.run("sh", "-c", SETUP.format(directory=self.directory))
-        # Of RSA: dropbear 2022.83 offers that kind whether it has one or not.
+        # An RSA key: dropbear 2022.83 offers that type whether it has such a key or not.
         run("dropbearkey", "-t", "rsa", "-f", self.directory / "host-key")
         address = f"{network.node_address(self.node.number)}:22"
         self.process = Process(

@@ -34,7 +34,7 @@ struct Fixture : FilePoolFixture {
     REQUIRE(loop.has_value());
     return *loop;
   }
-  // Which the pool gives its device of the volume.
+  // The device that the pool attaches for the volume.
   std::string LabelOf(const VolumeId& id) {
     REQUIRE_OK(pool->MapDevice(id, test::kWriter));
     std::string label = LoopOf(id).label;

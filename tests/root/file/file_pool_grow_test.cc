@@ -82,8 +82,8 @@ TEST_CASE_METHOD(FilePoolFixture, "an attached device shows the growth at once")
   REQUIRE_OK(pool->UnmapDevice(volume.id));
 }
 
-// What a kill in the midst of a growth may leave: the target is recorded, the image is anywhere
-// from as before to done.
+// The possible states after a kill during a growth: the target is recorded, and the image is
+// anywhere between unchanged and complete.
 TEST_CASE_METHOD(FilePoolFixture, "a growth that was cut short is finished by whoever comes next") {
   const auto provisioning = GENERATE(Provisioning::kThick, Provisioning::kThin);
   const Bytes image_size = GENERATE(as<Bytes>(), kMiB, 2 * kMiB, 3 * kMiB);

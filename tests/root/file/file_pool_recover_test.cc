@@ -16,7 +16,7 @@ namespace stdfs = std::filesystem;
 using test::BlockSpec;
 using test::FilePoolFixture;
 
-// One healthy volume stands beside the half-done one, and must be as well afterwards as before.
+// A healthy volume exists beside the half-done one, and must be unchanged afterwards.
 struct Fixture : FilePoolFixture {
   Fixture() { WriteFile(ImageOf(healthy.id), std::string(kMiB, 'h')); }
   void Restart() {
@@ -24,7 +24,7 @@ struct Fixture : FilePoolFixture {
     CHECK(test::Value(pool->Get(healthy.id)).capacity_bytes == kMiB);
     CHECK((ReadFile(ImageOf(healthy.id)) == std::string(kMiB, 'h')));
   }
-  // The whole of what is promised, as a fresh start counts it.
+  // All provisioned space, as a new start counts it.
   Bytes Promised() const { return test::Value(pool->GetUsage()).thick_provisioned; }
 
   const Volume healthy = Create(BlockSpec("healthy"));

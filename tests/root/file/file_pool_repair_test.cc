@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool ends by itself while it serves, and what it leaves to a person. Half-done states
-// after a kill are in file_pool_recover_test.cc, whose starts end with the same Repair.
+// What a pool repairs while it serves, and what it leaves to the administrator.
+// file_pool_recover_test.cc has half-done states after a kill, whose starts end with the same
+// Repair.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -21,7 +22,7 @@ using test::BlockSpec;
 using test::FilePoolFixture;
 
 struct Fixture : FilePoolFixture {
-  // Kind and volume of what shows, "" if nothing does.
+  // Kind and volume of the leftover, "" if there is none.
   std::string Found() const {
     std::string text;
     for (const Leftover& leftover : test::Value(pool->FindLeftovers())) {
@@ -160,7 +161,7 @@ TEST_CASE_METHOD(Fixture, "a loop device that another program attached is never 
     CHECK(stdfs::exists(ImageOf(half)));
     CHECK(test::Value(os::InspectBlockDevice(foreign.get().block.path)).size == kMiB);
   }
-  if (own) {  // the foreign one has gone: ours is told apart again
+  if (own) {  // the foreign one is gone: ours can be identified again
     CHECK(test::Value(pool->ListOwnDevices()) == std::vector<VolumeId>{half});
   }
   CHECK(test::Value(pool->Repair(half)));

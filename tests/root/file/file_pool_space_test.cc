@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool on a small filesystem of its own, filled to the brim.
+// A pool on a small separate filesystem, filled completely.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ struct SmallDisk {
   Bytes Available() const {
     return test::Value(os::MeasureFilesystem(disk.Root().get())).available;
   }
-  // Takes room away behind the ledger's back.
+  // Uses up space without the ledger's knowledge.
   void Fill(Bytes size) const {
     const std::string path = disk.path() + "/filler";
     const os::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -82,8 +82,8 @@ TEST_CASE("a damaged record does not free what it promised") {
   CHECK_FAILS(small.pool.pool->Create(BlockSpec("thick", 2 * kMiB)), kResourceExhausted, "");
 }
 
-// Files of this process cannot become larger than `size` while it lives: what the ledger allows,
-// the system then refuses.
+// While it lives, files of this process cannot become larger than `size`: the system refuses what
+// the ledger allows.
 class FileSizeLimit final {
  public:
   explicit FileSizeLimit(rlim_t size) {

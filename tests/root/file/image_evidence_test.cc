@@ -30,7 +30,7 @@ void Write(int fd, Bytes offset, const std::string& text) {
   REQUIRE(::pwrite(fd, text.data(), text.size(), offset) == static_cast<ssize_t>(text.size()));
 }
 
-// What is said of data and marks holds on every host filesystem.
+// The rules for data and marks hold on every host filesystem.
 void CheckEvidence(int directory_fd, Provisioning provisioning) {
   REQUIRE_OK(MakeImage(directory_fd, 4 * kMiB, provisioning));
   const os::UniqueFd image = test::Value(OpenImage(directory_fd));
@@ -74,7 +74,7 @@ TEST_CASE("a note that an image was formatted stays with it") {
   CHECK_FAILS(FormattedUuid(image.get()), kInternal, "damaged");
 }
 
-// ramfs keeps no attributes and cannot tell holes from data.
+// ramfs stores no attributes and cannot distinguish holes from data.
 TEST_CASE("a host filesystem without attributes and holes does with what it has") {
   const test::TempDirectory directory;
   REQUIRE(::mount("none", directory.path().c_str(), "ramfs", 0, nullptr) == 0);
@@ -113,7 +113,8 @@ struct OldRecord : FilePoolFixture {
     Restart();
     CHECK((ReadFile(ImageOf(id)) == image));
     CHECK(ReadFile(PathOf(id, "record.json")) == record);
-    const pool::PoolUsage usage = test::Value(pool->GetUsage());  // its room is not given to others
+    const pool::PoolUsage usage =
+        test::Value(pool->GetUsage());  // its space is not given to other volumes
     CHECK(usage.thick_provisioned + usage.thin_provisioned == 2 * kMiB);
   }
 

@@ -141,7 +141,8 @@ TEST_CASE("a full filesystem and an impossible size are told apart") {
   REQUIRE_OK(os::RemoveFileAt(root.get(), kImageName));
   CHECK_FAILS(MakeImage(root.get(), Bytes{1} << 62, kThin), kOutOfRange, "size of the image");
   REQUIRE_OK(os::RemoveFileAt(root.get(), kImageName));
-  REQUIRE_OK(MakeImage(root.get(), 64 * kMiB, kThin));  // a promise is not this file's matter
+  REQUIRE_OK(
+      MakeImage(root.get(), 64 * kMiB, kThin));  // this file does not check what is provisioned
 }
 
 TEST_CASE("growing on a full filesystem can be taken back whole") {

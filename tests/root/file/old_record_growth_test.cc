@@ -20,7 +20,7 @@ using test::BlockSpec;
 
 const PoolKeys kNothingKept{{"reserve", "0"}, {"watermark", "100%"}};
 
-// A thick volume of 24 MiB, written to its end, that has lost its holes' room on a full disk: a
+// A thick volume of 24 MiB, written to its end, whose holes have lost their space on a full disk: a
 // copy from a backup.
 struct FullDisk {
   FullDisk() {

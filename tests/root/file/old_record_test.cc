@@ -132,7 +132,7 @@ TEST_CASE_METHOD(OldRecord, "what mkfs alone has written is still made blank") {
   const auto [type, size] = GENERATE(table<std::string, Bytes>(
       {{"ext4", 16 * kMiB}, {"ext3", 16 * kMiB}, {"xfs", 300 * kMiB}, {"btrfs", 256 * kMiB}}));
   Make(type, size);
-  DropMark();  // it comes after mkfs
+  DropMark();  // it runs after mkfs
   SetOldRecord(VolumeState::kFormatting, uuid);
   REQUIRE_OK(Ensure());
   CHECK(ReadRecord(id).volume.state == VolumeState::kFormatted);

@@ -46,7 +46,7 @@ absl::Status Grow(const FormattedVolume& volume, const GrowthLimits& limits = {}
   return GrowWith(volume, volume.undo_path(), limits);
 }
 
-// Where nothing is written through to a disk, which takes long for ext3.
+// A place where nothing is written to a disk synchronously, which is slow for ext3.
 std::string FastUndoPath() { return fmt::format("/dev/shm/holdfast-test-{}.undo", ::getpid()); }
 
 void MakeWithFile(FormattedVolume& volume, std::vector<std::string> options = {}) {
@@ -172,8 +172,8 @@ TEST_CASE("a growth that takes too long is ended and undone") {
   CheckFile(volume);
 }
 
-// Beyond the group descriptors for which mke2fs left room resize2fs 1.47 breaks off half-way, with
-// -z or without.
+// Beyond the group descriptors for which mke2fs reserved space, resize2fs 1.47 stops half-way, with
+// or without -z.
 TEST_CASE("a growth in which resize2fs fails is undone") {
   FormattedVolume volume("ext4", kSize);
   MakeWithFile(volume);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What e2fsck and resize2fs did until they were killed is taken back. tests/crash kills them at
-// each of their writes; here it is the last moment, when all is done and the undo file is still
-// there.
+// The work of e2fsck and resize2fs up to a kill is undone. tests/crash kills them at each of their
+// writes; here the kill comes at the last moment, when all work is done and the undo file still
+// exists.
 #include "fs/ext_undo.h"
 
 #include <fcntl.h>
@@ -123,7 +123,7 @@ TEST_CASE("an undo file stays until all that it says is back on the device") {
   CHECK(absl::IsInternal(failed));
   REQUIRE(IsThere(used));
   CHECK(absl::IsInternal(volume.filesystem().UndoInterrupted(volume.device(), volume.undo_path())));
-  CHECK(BlocksOf(volume) == grown);  // nothing is restored as long as not all of it can be
+  CHECK(BlocksOf(volume) == grown);  // nothing is restored as long as a part cannot be restored
   volume.Enlarge(kSecondGroup);
   REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
   CHECK_FALSE(IsThere(used));

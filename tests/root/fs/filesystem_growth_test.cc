@@ -175,7 +175,7 @@ TEST_CASE("the journal of an interrupted mount is replayed before offline growth
   volume.Make();
   volume.Mount();
   WriteFile(volume.path() + "/file", "content");
-  // A copy of the mounted device is what a power cut leaves.
+  // A copy of the mounted device is the state after a power cut.
   const std::string crashed = volume.ReadDevice(0, 64 * kMiB);
   volume.Unmount();
   volume.WriteDevice(0, crashed);

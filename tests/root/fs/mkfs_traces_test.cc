@@ -38,7 +38,7 @@ bool OfMkfsAlone(const FormattedVolume& volume) {
   return test::Value(IsOfMkfsAlone(volume.device(), std::string(volume.filesystem().name())));
 }
 
-// As after a power cut: what had reached the image while it was mounted.
+// As after a power cut: the bytes that had reached the image while it was mounted.
 bool CopyIsOfMkfsAlone(const FormattedVolume& volume) {
   const test::TempDirectory directory;
   const std::string copy = directory.path("copy");

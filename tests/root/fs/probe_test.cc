@@ -134,7 +134,7 @@ TEST_CASE("contradicting signatures are an error") {
   const std::string before = disk.Content();
   CHECK(Probe(disk.device()).status().code() == absl::StatusCode::kFailedPrecondition);
   CHECK(RequireBlank(disk.device()).code() == absl::StatusCode::kFailedPrecondition);
-  // The recorded filesystem is enough to be told; anything else is not looked past.
+  // It is enough to report the recorded filesystem; any other content is not overlooked.
   CHECK(RequireFilesystem(disk.device(), "ext4", kUuid).ok());
   CHECK(RequireFilesystem(disk.device(), "ext4", kOtherUuid).code() ==
         absl::StatusCode::kFailedPrecondition);

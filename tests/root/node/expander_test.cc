@@ -52,7 +52,7 @@ TEST_CASE_METHOD(Fixture, "a mounted filesystem grows with its data in place") {
   CHECK(after >= before + 256 * kMiB);
   CHECK(test::Value(Expand(id, 640 * kMiB)) == 640 * kMiB);
   CHECK(test::Value(Expand(id, 0)) == 640 * kMiB);
-  CHECK(test::Value(Expand(id, 320 * kMiB)) == 640 * kMiB);  // the size it has
+  CHECK(test::Value(Expand(id, 320 * kMiB)) == 640 * kMiB);  // its present size
   CHECK(SizeAt(target()) == after);
   CHECK(ReadFile(target() + "/data") == "precious");
   REQUIRE_OK(Unpublish(id, target()));

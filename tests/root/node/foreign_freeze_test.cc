@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A freeze of a volume's filesystem that another program holds, a backup for instance, is left to
-// it, and does not make a call hang.
+// If another program, such as a backup, has frozen a volume's filesystem, the driver leaves it
+// frozen, and no call hangs.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
@@ -27,8 +27,8 @@ using test::MountSpec;
 using test::NodeFixture;
 using test::Value;
 
-// Freezes what is mounted at a path, as fsfreeze(8) does. It must have been frozen all the time
-// when it is thawed.
+// Freezes the filesystem mounted at a path, as fsfreeze(8) does. It must still be frozen when it is
+// thawed.
 class ForeignFreeze final {
  public:
   explicit ForeignFreeze(const std::string& path)
@@ -159,7 +159,7 @@ TEST_CASE_METHOD(Fixture, "an interrupted growth that had not come to freeze tha
   REQUIRE_OK(Unstage(id));
 }
 
-// The staging mount has gone, a publication is left, and another filesystem is where it was.
+// The staging mount is gone, a publication remains, and another filesystem is mounted in its place.
 TEST_CASE_METHOD(Fixture, "the driver's own freeze is ended where the volume is, not at a path") {
   const VolumeId id = StageNew("xfs");
   REQUIRE_OK(Publish(id, target()));
@@ -176,7 +176,7 @@ TEST_CASE_METHOD(Fixture, "the driver's own freeze is ended where the volume is,
   }
   UnmountPlainly(staging());
   CHECK_FALSE(Record(id).freezing);
-  test::WriteFile(target() + "/data", "precious");  // would wait for ever if it were frozen
+  test::WriteFile(target() + "/data", "precious");  // would wait permanently if it were frozen
   REQUIRE_OK(Unpublish(id, target()));
   REQUIRE_OK(Unstage(id));
 }

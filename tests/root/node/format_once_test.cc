@@ -43,7 +43,7 @@ struct Fixture : FilePoolFixture {
   }
   [[nodiscard]] std::string Content() const { return ReadFile(ImageOf(id)); }
   void SetContent(const std::string& content) const { WriteFile(ImageOf(id), content); }
-  // The device holds the filesystem that the record tells of.
+  // The device holds the recorded filesystem.
   void CheckHoldsRecorded() const {
     const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
     REQUIRE_OK(fs::RequireFilesystem(device, "ext4", OnDisk().filesystem_uuid));
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(Fixture, "another's bytes on a volume whose formatting was inte
 
 TEST_CASE_METHOD(Fixture, "a mkfs that fails leaves a volume that can be formatted later") {
   ChangeRecord(id, [](pool::VolumeRecord& record) {
-    record.volume.mkfs_options = {"-I", "64"};  // inodes smaller than mkfs takes
+    record.volume.mkfs_options = {"-I", "64"};  // inodes smaller than mkfs accepts
   });
   for (int attempt = 0; attempt < 2; ++attempt) {
     CHECK_FAILS(Ensure(), kInternal, "mk");

@@ -31,7 +31,7 @@ bool IsFrozen(const std::string& path) {
   return false;
 }
 
-// What a process killed between freeze and thaw leaves.
+// The state after a process was killed between freeze and thaw.
 struct Fixture : NodeFixture {
   VolumeId StageFrozen() {
     const VolumeId id = Create(MountSpec("pvc-1", "xfs", 320 * kMiB)).id;

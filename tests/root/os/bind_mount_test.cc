@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds, and what is stacked, hidden or locked.
+// Bind mounts, and mounts that are stacked, hidden or locked.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -195,8 +195,8 @@ TEST_CASE("where nothing is mounted there is nothing to unmount") {
   CHECK(std::filesystem::exists("/proc/self"));
 }
 
-// In a name space of a new user the mounts that it inherits are locked, and umount2 answers EINVAL
-// as if there were none.
+// In the namespace of a new user the inherited mounts are locked, and umount2 returns EINVAL as if
+// there were none.
 TEST_CASE("a locked mount is not taken for none") {
   const TwoDirectories two;
   RequireOk(test::BindPath(two.source.path(), two.target, false, {}));

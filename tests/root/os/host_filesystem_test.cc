@@ -100,7 +100,7 @@ TEST_CASE("space is measured, also read-only") {
   REQUIRE(before.ok());
   CHECK(before->total > 200 * kMiB);
   CHECK(before->total <= 256 * kMiB);
-  CHECK(before->used + before->available < before->total);  // the reserve is nobody's
+  CHECK(before->used + before->available < before->total);  // the reserve is available to no user
   CHECK_FALSE(before->read_only);
 
   const UniqueFd file(::openat(root.get(), "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600));

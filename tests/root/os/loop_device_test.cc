@@ -40,7 +40,7 @@ using test::TempDirectory;
 
 constexpr Bytes kSize = 64 * kMiB;
 
-// What FindLoop found: the index, or -1 for nothing.
+// The result of FindLoop: the index, or -1 for nothing.
 int FoundIndex(int image_fd, int hint = -1) {
   const auto found = FindLoop(image_fd, hint);
   INFO(found.status().ToString());
@@ -281,7 +281,7 @@ TEST_CASE("a number that somebody holds without using it does not stop an attach
   REQUIRE(squatter.valid());
   const TempDirectory directory;
   const ImageFile image(directory.path("image"), kSize);
-  // Takes the gaps below the squatted number, so that it stays the one that the kernel offers.
+  // Occupies the gaps below the squatted number, so that the kernel still offers that number.
   std::vector<std::unique_ptr<AttachedLoop>> loops;
   do {
     loops.push_back(std::make_unique<AttachedLoop>(image.fd()));
@@ -343,7 +343,7 @@ TEST_CASE("threads attach and detach side by side, never on one device") {
     threads.emplace_back(
         [&directory, &failure = failures[static_cast<std::size_t>(thread)], thread] {
           const std::string path = directory.path(fmt::format("image{}", thread));
-          const Bytes size = (thread + 1) * kMiB;  // tells whose device it is
+          const Bytes size = (thread + 1) * kMiB;  // shows whose device it is
           const UniqueFd image(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
           if (::ftruncate(image.get(), size) != 0) failure = "no image";
           for (int round = 0; round < kRounds && failure.empty(); ++round) {

@@ -219,7 +219,7 @@ TEST_CASE("a quoted SELinux context goes through whole") {
   mount.flags = {"context=\"system_u:object_r:tmp_t:s0:c1,nosuid,c2\"", "nodev"};
   const absl::Status status = MountFilesystem(mount, target);
   if (std::filesystem::exists("/sys/fs/selinux/enforce")) {
-    CHECK_FALSE(status.ok());  // SELinux has read the whole text, and it is no context
+    CHECK_FALSE(status.ok());  // SELinux has read the whole text, and it is not a context
     return;
   }
   RequireOk(status);

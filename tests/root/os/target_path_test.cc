@@ -53,7 +53,7 @@ TEST_CASE("what is a mount point is not removed") {
 TEST_CASE("one statx tells where nothing is mounted") {
   const TempDirectory directory;
   const TargetPath target = OpenTarget(directory.path("x"));
-  CHECK(target.HasNoMount());  // nothing there at all
+  CHECK(target.HasNoMount());  // nothing exists there
   REQUIRE(target.MakeDirectory().ok());
   CHECK(target.HasNoMount());
   MountTmpfs(target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaks of every kind on purpose: what is meant to find them must be seen to.
+// Leaks of every kind on purpose: these tests prove that the check finds them.
 #include "support/leak_check.h"
 
 #include <fcntl.h>

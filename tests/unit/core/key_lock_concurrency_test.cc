@@ -17,7 +17,7 @@ constexpr int kRounds = 300;
 
 TEST_CASE("each of a few keys has one holder at a time among many threads") {
   KeyLock locks;
-  std::array<int, kKeys> counters{};  // guarded by nothing but the locks
+  std::array<int, kKeys> counters{};  // guarded only by the locks
   std::atomic<int> refused = 0;
   {
     std::vector<std::jthread> threads;
@@ -45,7 +45,7 @@ TEST_CASE("each of a few keys has one holder at a time among many threads") {
 
 TEST_CASE("calls wait for work in the background, which does without where a call is") {
   KeyLock locks;
-  std::array<int, kKeys> counters{};  // guarded by nothing but the locks
+  std::array<int, kKeys> counters{};  // guarded only by the locks
   std::atomic<int> refused = 0;
   std::atomic<int> passed_over = 0;
   {
@@ -63,7 +63,7 @@ TEST_CASE("calls wait for work in the background, which does without where a cal
         ++round;
       }
     });
-    // One caller: it must never be told that a call is under way already.
+    // One caller: it must never be refused because a call is running.
     std::jthread caller([&] {
       for (int round = 0; round < kRounds; ++round) {
         const auto key = static_cast<std::size_t>(round % kKeys);

@@ -44,7 +44,7 @@ TEST_CASE("a moved guard holds the key once, and a refused call does not free it
   }
   const auto again = locks.TryLock("v1", "c");
   REQUIRE(again.ok());
-  guard = absl::CancelledError();  // the emptied guard goes and frees nothing
+  guard = absl::CancelledError();  // the moved-from guard is destroyed and releases nothing
   CHECK_FALSE(locks.TryLock("v1", "d").ok());
 }
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMostKept = 4096;
 
 std::string Report(std::uint64_t count) { return fmt::format("{} dropped\n", count); }
 
-// A pipe whose reader reads when it is told to.
+// A pipe whose reader reads on request.
 struct Fixture {
   Fixture() {
     int ends[2];
@@ -34,7 +34,7 @@ struct Fixture {
     pipe = os::UniqueFd(ends[1]);
     REQUIRE(::fcntl(pipe.get(), F_SETPIPE_SZ, 4096) == 4096);
   }
-  // What is there until all of it is read and the writer has nothing left.
+  // The pipe's content, until all of it is read and the writer has nothing left.
   std::string ReadAll(LineWriter& writer) const {
     std::string text;
     std::array<char, 4096> buffer;
@@ -84,7 +84,7 @@ TEST_CASE_METHOD(Fixture,
   LineWriter writer(pipe.get(), kMostKept, Report);
   int written = 0;
   for (; written < 1000; ++written) writer.Write(Line(written));
-  // When the thread that writes gets how far decides what finds room, and nothing else.
+  // Only the progress of the writing thread decides which lines find space.
   std::istringstream text(ReadAll(writer));
   int next = 0;
   int dropped = 0;

@@ -44,7 +44,7 @@ TEST_CASE("no character is cut in two") {
     CHECK((gap - static_cast<std::size_t>(shift)) % 4 == 0);
     CHECK((cut.size() - gap - 7) % 4 == 0);
   }
-  // Bytes that are no UTF-8 at all do not make it run away.
+  // Bytes that are not UTF-8 at all do not make it run away.
   CHECK(MessageText(std::string(1 << 20, '\x80')).size() <= kMaxMessageText);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No secret of a request ever comes out again: not in the log, not in a status message.
+// No secret of a request ever appears in an output: not in the log, not in a status message.
 #include <google/protobuf/reflection.h>
 
 #include <catch2/catch.hpp>
@@ -46,7 +46,7 @@ void SetText(Message& message, const char* name, const std::string& text) {
   if (field != nullptr) message.GetReflection()->SetString(&message, field, text);
 }
 
-// Takes the request past its checks, as far as each RPC goes with a pool in memory.
+// Sends the request through its checks, as far as each RPC gets with a pool in memory.
 void FillPlausibly(Message& request, const std::string& volume_id, const std::string& directory) {
   SetText(request, "name", "pvc-1");
   SetText(request, "volume_id", volume_id);

@@ -46,7 +46,7 @@ TEST_CASE("a capacity that satisfies the request") {
   const struct {
     Bytes required, limit, minimum, expected;
   } rows[] = {
-      // nothing asked
+      // nothing requested
       {0, 0, 4096, kDefaultVolumeSize},
       {0, 0, 2 * kGiB, 2 * kGiB},
       // at least
@@ -84,7 +84,7 @@ TEST_CASE("no capacity satisfies some requests") {
       {1, 4095, 1},        // below the smallest
       {0, 4095, 4096},     // below the minimum
       {0, 16 * kMiB - 1, 16 * kMiB},
-      {kMiB, 8 * kMiB, 16 * kMiB},  // room, but the filesystem needs more
+      {kMiB, 8 * kMiB, 16 * kMiB},  // there is space, but the filesystem needs more
   };
   for (const auto& row : rows) {
     CAPTURE(row.required, row.limit, row.minimum);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kGroup = 32768;  // blocks of one group, 128 MiB
 constexpr std::uint32_t kMetadata = 600;
-constexpr std::uint32_t kSmallest = 650;  // metadata and 50 blocks of room
+constexpr std::uint32_t kSmallest = 650;  // metadata and 50 blocks of space
 constexpr Bytes kBlock = 4096;
 
 ExtSuperblock Superblock(std::uint64_t blocks) {

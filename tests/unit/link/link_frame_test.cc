@@ -21,7 +21,7 @@ grpc::ByteBuffer Bytes(const std::string& text) {
   return {&slice, 1};
 }
 
-// A field that contains others, or a text.
+// A field that contains other fields, or a text.
 std::string Field(int number, const std::string& content) {
   std::string field(1, static_cast<char>(number << 3 | 2));
   std::size_t size = content.size();
@@ -103,7 +103,7 @@ TEST_CASE("a message that is too large, or would be when it is parsed, is refuse
               kResourceExhausted, "too many fields");
   CHECK_FAILS(ParseFrame(Bytes(RegisterOfEmptyPools(30'000)), kMaxUnprovedMessageBytes),
               kResourceExhausted, "too many fields");
-  // Fields that nobody knows are kept as well.
+  // Unknown fields are kept as well.
   CHECK_FAILS(ParseFrame(Bytes(Repeat("\xf8\x07\x01", 20'000)), kMaxUnprovedMessageBytes),
               kResourceExhausted, "too many fields");
 }

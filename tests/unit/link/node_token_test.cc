@@ -170,7 +170,7 @@ TEST_CASE("who signs without the cluster's key is refused") {
 
 TEST_CASE("a shared secret or no algorithm at all is no signature") {
   const Cluster cluster;
-  // Signed with HMAC; the set holds that key as if somebody had published it.
+  // Signed with HMAC; the set contains that key as if it had been published.
   const Cluster shared({{"alg", "HS256"}, {"kid", "first"}});
   json leaked = json::parse(cluster.keys());
   leaked["keys"] = {{{"kty", "oct"}, {"kid", "first"}, {"k", "c2VjcmV0"}}};

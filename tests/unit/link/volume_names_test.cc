@@ -34,7 +34,7 @@ VolumeId Id(const std::string& node, const std::string& name) {
   return {.pool = "default", .node = node, .uuid = *UuidOfName(kStorage, name)};
 }
 
-// "n1" for a volume in doubt there, "n1!" for one that may have been promised.
+// "n1" for a volume in doubt there, "n1!" for one that may have been returned to a caller.
 Names Places(const VolumeNames& names, const std::string& name) {
   Names places;
   for (const auto& place : names.Find(name)) {

@@ -14,7 +14,7 @@ namespace {
 
 using test::TempDirectory;
 
-// The permissions of `name`, or -1 if there is no such thing.
+// The permissions of `name`, or -1 if it does not exist.
 int ModeOf(const TempDirectory& directory, const std::string& name) {
   struct stat facts {};
   if (::fstatat(directory.fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -1;

@@ -18,7 +18,7 @@ MountTable ParseTable(const std::string& text) {
   return *std::move(table);
 }
 
-// The id of what is seen at `target`, or 0.
+// The id of the mount visible at `target`, or 0.
 int IdAt(const MountTable& table, const std::string& target) {
   const MountEntry* const entry = table.At(target);
   return entry == nullptr ? 0 : entry->id;

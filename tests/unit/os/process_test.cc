@@ -23,7 +23,7 @@ using test::TempDirectory;
 
 constexpr milliseconds kAmple{60'000};
 
-// Runs what is expected to be startable and to end in time.
+// Runs a program that is expected to start and to end in time.
 CommandResult Run(const std::vector<std::string>& argv) {
   const absl::StatusOr<CommandResult> result = RunCommand(argv, kAmple);
   INFO(result.status().ToString());
@@ -40,7 +40,7 @@ std::vector<std::string> LockAndFork(const std::string& path, const std::string&
           path};
 }
 
-// Waits until nobody holds the lock; the test's own time limit is the bound.
+// Waits until the lock is free; the test's own time limit is the bound.
 bool BecomesFree(const TempDirectory& directory, const std::string& name) {
   for (int i = 0; i < 10'000; ++i) {
     if (LockFileAt(directory.fd(), name).ok()) return true;

@@ -18,13 +18,14 @@ using test::MemoryPool;
 
 constexpr char kId[] = "11111111-2222-3333-4444-555555555555";
 constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
-// Long where a test waits for what comes, short where it waits for what never comes.
+// Long if a test waits for something that happens, short if it waits for something that never
+// happens.
 constexpr AwaitedPool::Times kPatient{
     .start = milliseconds(60'000), .retry = milliseconds(1), .check = milliseconds(60'000)};
 constexpr AwaitedPool::Times kHasty{
     .start = milliseconds(50), .retry = milliseconds(1), .check = milliseconds(50)};
 
-// A door that what hangs waits at.
+// A door at which a hanging call waits.
 class Door {
  public:
   void Open() {

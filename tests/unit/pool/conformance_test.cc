@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pools of the simulator conform, so what it finds is true of real ones.
+// The simulator's pools conform, so its findings hold for real pools.
 #include "conformance/conformance.h"
 
 #include <catch2/catch.hpp>

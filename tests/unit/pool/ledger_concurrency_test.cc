@@ -22,7 +22,7 @@ constexpr Bytes kTotal = 1000 + kReserve;
 const SpacePolicy kPolicy{
     .reserve_bytes = kReserve, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
 
-// A filesystem with `kTotal` bytes of room.
+// A filesystem with `kTotal` bytes of space.
 class Disk final {
  public:
   Room Measure() {
@@ -83,8 +83,8 @@ TEST_CASE("of many that ask at once, exactly as many are served as fit") {
   }
 }
 
-// The window that matters: one thread's promise becomes allocated bytes between another thread's
-// look at the filesystem and its decision.
+// The critical window: one thread's reservation becomes allocated bytes after another thread has
+// measured the filesystem and before it decides.
 TEST_CASE("creating and deleting thick volumes never touches the reserve") {
   constexpr Bytes kSize = 250;  // four fit, eight ask
   Ledger ledger(kPolicy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random operations on the ledger beside a model that adds everything up anew each time.
+// Random operations on the ledger, compared with a model that recomputes all sums each time.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -125,13 +125,13 @@ class Walk final {
     reservation->Commit();
     ModelVolume& volume = model_.volumes.try_emplace(uuid, provisioning, 0, 0).first->second;
     volume.promised += increment;
-    // A thick volume is allocated at once and the ledger told; a thin one is written later.
+    // A thick volume is allocated at once and the ledger notified; a thin one is written later.
     if (provisioning == Provisioning::kThin) return;
     volume.allocated = volume.promised;
     ledger_.Set(uuid, provisioning, volume.promised, volume.allocated);
   }
 
-  // Within what it was promised and what is free, as a filesystem would have it.
+  // Within what is provisioned to it and what is free, as on a real filesystem.
   void Write(ModelVolume& volume) {
     if (volume.provisioning == Provisioning::kThick) return;
     const Bytes most = std::min(volume.promised, volume.allocated + model_.FreeRoom().available);

@@ -14,7 +14,7 @@ namespace {
 constexpr auto kThick = Provisioning::kThick;
 constexpr auto kThin = Provisioning::kThin;
 
-// Nothing kept back, nothing overcommitted, no watermark.
+// No reserve, no overcommit, no watermark.
 SpacePolicy Plain() {
   return SpacePolicy{.reserve_bytes = 0, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
 }
@@ -48,7 +48,7 @@ TEST_CASE("one promise into an empty pool") {
     SpacePolicy policy;
     Provisioning provisioning;
     Room room;
-    Bytes largest;  // promised; one byte more is refused
+    Bytes largest;  // reserved; one byte more is refused
   } rows[] = {
       {"thick takes all", Plain(), kThick, {1000, 1000}, 1000},
       {"thin takes all", Plain(), kThin, {1000, 1000}, 1000},
@@ -120,7 +120,7 @@ TEST_CASE("before anything is refused, thin volumes are counted again") {
     ++asked;
     return uuid == "thin" ? std::optional<Bytes>(500) : std::nullopt;
   };
-  // 500 written by the volume: 500 left, 300 of them owed.
+  // 500 written by the volume: 500 left, 300 of them unallocated.
   CHECK_FAILS(ledger.Reserve("new", kThick, 201, Of({1000, 500}), meter), kResourceExhausted, "");
   CHECK(asked > 0);
   CHECK(ledger.Reserve("new", kThick, 200, Of({1000, 500}), meter).ok());

@@ -101,7 +101,7 @@ TEST_CASE_METHOD(TwoPools, "pages stay stable while volumes come and go") {
   const auto all = test::Value(pools.List("", 0));
   const auto first = test::Value(pools.List("", 3));
   REQUIRE(first.size() == 3);
-  // The volume that the token names goes, and so does one that was seen.
+  // The volume that the token names is removed, and so is one that was already listed.
   for (const Volume& volume : {first[2], first[0]}) {
     REQUIRE_OK(test::Value(pools.Find(volume.id.pool))->Delete(volume.id));
   }

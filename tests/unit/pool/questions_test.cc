@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using test::MemoryPool;
 
 struct Fixture {
-  // Asks the pool what it does not answer before `freed` is set.
+  // Asks the pool a question that it does not answer before `freed` is set.
   absl::Status AskWhatHangs() {
     return questions.Put(
         hung, [free = freed](Pool&) -> absl::Status { return (free.wait(), absl::OkStatus()); },

@@ -118,7 +118,7 @@ TEST_CASE("what is muted, or of other pools") {
   CHECK(inactive("pg 31.0 is stuck inactive") == "");
   CHECK(inactive(R"(pg 2.0 is stuck inactive"}, {"message": "pg 3.7 is stuck inactive)") != "");
   CHECK(inactive("some pgs are stuck") != "");
-  // Ceph leaves out what is beyond its fifty lines: they may be ours.
+  // Ceph omits everything beyond its fifty lines: they may concern our pool.
   std::string many = "pg 2.0 is stuck inactive";
   for (int i = 1; i < 50; ++i) many += R"("}, {"message": "pg 2.0 is stuck inactive)";
   CHECK(inactive(many) != "");

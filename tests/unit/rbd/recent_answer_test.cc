@@ -11,7 +11,7 @@
 namespace holdfast::rbd {
 namespace {
 
-// Monitors that answer when they are told to, and count how often they are asked.
+// Monitors that answer on request, and count the queries.
 class Monitors {
  public:
   absl::StatusOr<int> Ask() {

@@ -79,7 +79,7 @@ TEST_CASE("each call is logged with its method, volume and code, failures as war
 constexpr char kOfHung[] = "hung:n1:00000000-0000-5000-8000-000000000001";
 constexpr char kOfWell[] = "well:n1:00000000-0000-5000-8000-000000000001";
 
-// Calls that wait until the test lets them go.
+// Calls that wait until the test releases them.
 class Hanging final {
  public:
   explicit Hanging(CallRunner& calls) : calls_(calls) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each RPC of the CSI services answers to an empty request, and that exactly what is
-// implemented is advertised.
+// The answer of each RPC of the CSI services to an empty request, and that exactly the implemented
+// features are advertised.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -41,7 +41,7 @@ Names Implemented(const std::vector<Rpc>& rpcs) {
   return names;
 }
 
-// The RPCs that each advertised capability stands for, and the capabilities that stand for none.
+// The RPCs of each advertised capability, and the capabilities that have no RPC.
 struct Advertised {
   Names rpcs;
   Names features;

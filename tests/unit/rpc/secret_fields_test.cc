@@ -61,7 +61,7 @@ void Fill(Message& message, const char* text, int depth, Filling& filling) {
   }
 }
 
-// What it finds of a type that is filled with and without secrets.
+// Its findings about a type that is filled with and without secrets.
 std::set<std::string> CheckCleared(const Message& prototype) {
   INFO(prototype.GetTypeName());
   Filling with{.with_secrets = true};

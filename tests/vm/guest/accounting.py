@@ -1,4 +1,4 @@
-"""What the driver says of pool and volumes, compared with what is promised and on the disk."""
+"""The driver's report about pool and volumes, compared with the provisioned space and the disk."""
 
 import leftovers
 from driver import POOL
@@ -7,8 +7,8 @@ BLOCK = 512  # unit of st_blocks, stat(2)
 
 
 def assert_exact(driver, promised):
-    """All volumes are staged: the pool promises what they have and holds their files alone, thick
-    is thick, and each record knows of the filesystem."""
+    """All volumes are staged: the pool's provisioned space is theirs and it contains only their
+    files, thick volumes are thick, and each record names the filesystem."""
     volumes = [promise.volume for promise in promised.volumes.values()]
     states = {entry["id"]: entry["state"] for entry in driver.inventory("volumes")}
     assert states == {volume.id: "formatted" for volume in volumes}, states

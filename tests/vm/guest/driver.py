@@ -21,7 +21,7 @@ CALL_LIMIT_S = 240
 
 @dataclasses.dataclass
 class Volume:
-    """A volume as the caller asks for it; `id` and `size` are what the driver answered."""
+    """A volume as the caller requests it; `id` and `size` are the driver's answer."""
     name: str
     size: int
     fs: str = "ext4"  # empty: raw block
@@ -62,7 +62,7 @@ class Driver:
 
     def __init__(self, run_dir, call_limit_s=CALL_LIMIT_S, *, pool=f"default=file:{POOL}",
                  node_id="vm", within=()):
-        """`within` is a command that runs the driver in name spaces of its own."""
+        """`within` is a command that runs the driver in other namespaces."""
         self._limit_s = call_limit_s
         self._program = run_dir / "holdfast"
         POOL.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ class Driver:
 
     @property
     def root(self):
-        """Where its mounts are to be seen, if it has a mount name space of its own."""
+        """The place where its mounts are visible, if it has a separate mount namespace."""
         return pathlib.Path(f"/proc/{self._process.pid}/root")
 
     def stop(self):
@@ -141,7 +141,7 @@ class Driver:
                 return sizes
 
     def inventory(self, verb):
-        """What `holdfast volumes` or `holdfast pools` says."""
+        """The output of `holdfast volumes` or `holdfast pools`."""
         answer = subprocess.run(
             [self._program, verb, "--output=json", f"--endpoint={self._socket}"], check=True,
             stdout=subprocess.PIPE, timeout=self._limit_s)

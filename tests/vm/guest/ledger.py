@@ -1,9 +1,8 @@
-"""What was begun and what was acknowledged before a power cut, told over the console.
+"""The operations that were started and acknowledged before a power cut, sent over the console.
 
-A begin line goes out before an operation, an ack line after its success has been seen. The host
-keeps the lines and gives them to the next boot in the file `ledger` of the run's directory. An
-acknowledged `start` says what the disk holds at that moment; all before it is forgotten.
-"""
+A begin line is sent before an operation, an ack line after it has succeeded. The host keeps the
+lines and passes them to the next boot in the file `ledger` of the run's directory. An acknowledged
+`start` describes the disk at that moment; everything before it is dropped."""
 
 import dataclasses
 import json
@@ -39,7 +38,7 @@ class Ledger:
 
     @property
     def interrupted(self):
-        """The entry that was begun last and never acknowledged; for scenarios of one worker."""
+        """The last entry that was started and never acknowledged; for scenarios with one worker."""
         last = self.entries[-1] if self.entries else None
         return last if last and last["event"] == "begin" else None
 

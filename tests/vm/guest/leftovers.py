@@ -1,4 +1,5 @@
-"""What a driver must not leave behind: loop devices, mounts, files in the pool, occupied space."""
+"""Things that a driver must not leave behind: loop devices, mounts, files in the pool, occupied
+space."""
 
 import dataclasses
 import os
@@ -26,7 +27,7 @@ def mount_source(mount_point):
 
 
 def filesystem_uuid(mount_point, kind):
-    """From the superblock, because a blkid for each stage takes an emulated processor long."""
+    """From the superblock, because a blkid for each stage is slow on an emulated processor."""
     with open(mount_source(mount_point), "rb") as device:
         device.seek(UUID_OFFSETS[kind])
         return str(uuid.UUID(bytes=device.read(16)))

@@ -24,7 +24,7 @@ def main():
 
 
 def reason(error):
-    """One line; an RPC's error tells code and text instead of its many-lined self."""
+    """One line; for an RPC error only its code and text, because the error has many lines."""
     text = f"{error.code().name}: {error.details()}" if hasattr(error, "details") else str(error)
     return f"{type(error).__name__}: {text}".replace("\n", " ")
 

@@ -1,4 +1,4 @@
-"""What the ledger of the boots before promises about each volume."""
+"""The guarantees about each volume that follow from the ledger of earlier boots."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from driver import Volume
 
 @dataclasses.dataclass
 class Promise:
-    """What must hold of one volume, and the request that was begun and never answered."""
+    """The guarantees for one volume, and its request that was started and never answered."""
     volume: Volume
     filesystem_uuid: str = ""
     files: dict = dataclasses.field(default_factory=dict)  # checksum by name
@@ -38,13 +38,13 @@ class Promises:
     boot: int = 0
 
     def facts(self):
-        """What the ledger's next `start` says."""
+        """The content of the ledger's next `start`."""
         return {"baseline": self.baseline, "gone": sorted(self.gone), "boot": self.boot + 1,
                 "volumes": [dataclasses.asdict(promise) for promise in self.volumes.values()]}
 
 
 def replay(entries):
-    """Goes through the entries since the last start, which is the first of them."""
+    """Processes the entries since the last start, which is the first of them."""
     start = entries[0]
     assert (start["event"], start["op"]) == ("ack", "start"), f"the ledger begins with {start}"
     promises = Promises(start["baseline"], gone=set(start["gone"]), boot=start["boot"])

@@ -15,7 +15,7 @@ GROWTH = 64 * MIB
 def check(run_dir):
     """The phase `check` of every power-cut scenario; leaves an empty pool.
 
-    The power may be cut here, too: each of its steps is told to the ledger.
+    The power may also be cut here: the ledger records each of its steps.
     """
     driver, promised = recover(run_dir, ledger.read(run_dir))
     end_lives(driver, promised)
@@ -37,7 +37,7 @@ def end_lives(driver, promised):
 
 
 def recover(run_dir, told):
-    """Starts the driver; returns it and what is promised now."""
+    """Starts the driver; returns it and the current guarantees."""
     assert told.entries, "nothing was acknowledged before the power cut"
     ledger.begin("recover", "")
     driver = Driver(run_dir)
@@ -47,9 +47,9 @@ def recover(run_dir, told):
 
 
 def settle(driver, told):
-    """Asks again for what was not answered, as its callers would.
+    """Repeats unanswered calls, as their callers would.
 
-    Returns what is promised now; nothing of it is pending any more.
+    Returns the current guarantees, with nothing pending any more.
     """
     promised = promises.replay(told.entries)
     assert_listed(driver, promised)
@@ -62,7 +62,7 @@ def settle(driver, told):
 
 
 def assert_listed(driver, promised):
-    """Only a request without an answer may have left more or less than was acknowledged."""
+    """Only a request without an answer may have had more or less effect than was acknowledged."""
     listed = driver.list()
     back = promised.gone & listed.keys()
     assert not back, f"deleted volumes are back: {back}"

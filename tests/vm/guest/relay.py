@@ -1,4 +1,4 @@
-"""Carries connections between a network name space and the guest's own, so that a client in there
+"""Carries connections between a network namespace and the guest's own, so that a client in there
 can be cut off by stopping this: `relay.py inside|outside DIRECTORY PORT...`.
 
 The inside listens on loopback under the servers' own ports, since Ceph compares addresses; the

@@ -11,7 +11,7 @@ from promises import Promises
 
 
 def start(run_dir):
-    """Starts the driver on an empty pool and tells what that looks like."""
+    """Starts the driver on an empty pool and reports its state."""
     driver = Driver(run_dir)
     assert not driver.list(), "the pool is not empty"
     baseline = leftovers.Baseline.take(POOL)

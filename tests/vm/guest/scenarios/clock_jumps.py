@@ -75,7 +75,7 @@ def live(driver, volume):
 
 
 def restart_in_the_past(run_dir, driver, kept):
-    """A driver that starts before its own records were written takes them all the same."""
+    """A driver that starts at a time before its own records were written still accepts them."""
     driver.stop()
     jump(-3650 * DAY)
     second = unhurried_driver(run_dir)

@@ -13,7 +13,7 @@ from driver import MIB, POOL, Driver, Volume
 
 
 class Writer(threading.Thread):
-    """Writes and flushes one file after the other until told to stop."""
+    """Writes and flushes one file after the other until it is stopped."""
 
     def __init__(self, directory):
         super().__init__(daemon=True)
@@ -113,7 +113,7 @@ def check_files(volume, checksums):
 
 
 def fill_beyond(volume, old_size):
-    """The new space can be used: one file takes as much as the whole filesystem had before."""
+    """The new space can be used: one file fills as much as the whole filesystem had before."""
     with (volume.target_path / "beyond").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, old_size)
         os.fsync(file.fileno())

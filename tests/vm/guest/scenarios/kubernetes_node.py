@@ -1,7 +1,7 @@
-"""A Kubernetes node: containerd and a kubelet in the guest, of a control plane on the host.
+"""A Kubernetes node: containerd and a kubelet in the guest, with a control plane on the host.
 
-The host has written all that they read below the run's directory, and node.json about it. What they
-write is in the guest; their logs go to the host by a directory of their own.
+The host has written everything that they read below the run's directory, and node.json describes
+it. They write in the guest; only their logs are written to the host, through a separate directory.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Power cut while several workers lead volumes through their lives, again and again on one disk.
+"""Power cuts while several workers run volumes through their lifecycle, again and again on one
+disk.
 
-Each boot recovers what the boots before acknowledged, checks it and its accounting, and goes on
-with the same volumes; the cut may come during the recovery too.
-"""
+Each boot recovers what earlier boots acknowledged, checks it and its accounting, and continues with
+the same volumes. The cut may also come during the recovery."""
 
 import queue
 import random
@@ -22,7 +22,7 @@ FILES_PER_VOLUME = 4
 STEP = 96 * MIB  # at least one new allocation group of an xfs volume
 LARGEST = 512 * MIB
 SHAPES = (("ext4", 64 * MIB), ("xfs", 320 * MIB), ("btrfs", 256 * MIB))
-# How often a step is chosen, by what the volume is then.
+# How often a step is chosen, depending on the volume's state.
 STEPS = {"idle": {"stage": 6, "expand": 1, "delete": 3},
          "staged": {"write": 4, "publish": 3, "grow": 2, "unstage": 3},
          "published": {"write": 4, "unpublish": 3, "grow": 2}}
@@ -46,7 +46,7 @@ def work(run_dir):
 
 
 def run_workers(driver, staged, boot):
-    """Until the power is cut; throws what a worker met."""
+    """Until the power is cut; raises a worker's exception."""
     failures = queue.Queue()
     for number in range(WORKERS):
         volumes = {volume.name: volume for volume in staged[number::WORKERS]}
@@ -56,7 +56,7 @@ def run_workers(driver, staged, boot):
 
 
 class Worker:
-    """Takes one step after the other with volumes of its own."""
+    """Makes one step after the other with its own volumes."""
 
     def __init__(self, driver, name, staged):
         self._driver, self._name = driver, name

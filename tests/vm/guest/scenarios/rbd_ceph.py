@@ -1,4 +1,5 @@
-"""A Ceph in the guest, drivers on it, and what the cluster and the kernel show of their volumes."""
+"""A Ceph in the guest, drivers that use it, and their volumes as the cluster and the kernel show
+them."""
 
 import json
 import os
@@ -27,7 +28,7 @@ def wake_ceph(seed):
     configuration = CEPH / "ceph.conf"
     there = str(seed).removeprefix("/run/host")  # as the host calls it
     configuration.write_text(configuration.read_text().replace(there, str(CEPH)))
-    os.sync()  # before somebody cuts the power
+    os.sync()  # before the power is cut
     return GuestCeph()
 
 
@@ -113,7 +114,7 @@ def ignore_errors(call):
 
 
 def recorded(ceph, volume, key=""):
-    """The volume's record, or what is beside it."""
+    """The volume's record, or another value next to it."""
     uuid = volume.id[-36:]
     path = CEPH / "recorded"
     ceph.rados("getomapval", f"holdfast.volumes.{uuid[0]}", uuid + key, path)
@@ -139,7 +140,7 @@ def holder(ceph, volume):
 
 
 def condition(driver, volume):
-    """What is wrong with the volume; empty if nothing is."""
+    """The volume's problem; empty if there is none."""
     [found] = [one for one in driver.inventory("volumes") if one["id"] == volume.id]
     return found["condition"] if found["abnormal"] else ""
 

@@ -1,4 +1,4 @@
-"""What the kernel makes of images that lack a part, and what images say of themselves."""
+"""The kernel's handling of images that lack a part, and the evidence in images."""
 
 import subprocess
 
@@ -24,8 +24,8 @@ def an_image_without_its_object_map(driver, run_dir, pool, ceph):
 
 
 def a_record_of_before(driver, run_dir, pool, ceph):
-    """Put back from a backup: what was written since is neither wiped nor formatted, and the next
-    stage brings the record up to date by what the image says."""
+    """A record restored from a backup: later data is neither wiped nor formatted, and the next
+    stage updates the record according to the image."""
     volume = Volume("old", 64 * MIB, provisioning="thin")
     driver.create(volume)
     before = raw(ceph, volume)

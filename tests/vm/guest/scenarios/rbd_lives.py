@@ -49,7 +49,7 @@ def a_life_with_growth(driver, run_dir, pool, ceph):
 
 
 class Writer(threading.Thread):
-    """Writes and flushes one small file after the other until told to stop."""
+    """Writes and flushes one small file after the other until it is stopped."""
 
     def __init__(self, directory):
         super().__init__(daemon=True)
@@ -73,7 +73,7 @@ class Writer(threading.Thread):
 
 
 def a_restart_under_writes(driver, run_dir, pool, ceph):
-    """The kernel has the device: a driver that is killed interrupts nothing."""
+    """The kernel has the device, so killing the driver interrupts nothing."""
     volume = made(driver, Volume("restart", 64 * MIB, provisioning="thin"))
     writer = Writer(volume.target_path)
     writer.start()
@@ -117,7 +117,7 @@ def other_filesystems(driver, run_dir, pool, ceph):
 
 
 def mkfs_cut_short(driver, run_dir, pool, ceph):
-    """Killed while it formats: the device is made blank and formatted anew."""
+    """Killed while it formats: the device is made blank and formatted again."""
     volume = Volume("cut", 64 * MIB, provisioning="thin")
     driver.create(volume)
     real = MKFS.resolve()
@@ -144,7 +144,7 @@ def mkfs_cut_short(driver, run_dir, pool, ceph):
 
 
 def another_image_of_that_name(driver, run_dir, pool, ceph):
-    """Only the image that the record names is used, not one that somebody put in its place."""
+    """Only the image that the record names is used, not an image that was put in its place."""
     volume = Volume("swapped", 64 * MIB, provisioning="thin")
     driver.create(volume)
     name = f"rbd/{recorded(ceph, volume)['image_name']}"
@@ -158,7 +158,8 @@ def another_image_of_that_name(driver, run_dir, pool, ceph):
 
 
 def what_a_kill_left_mapped(driver, run_dir, pool, ceph):
-    """The reconciler unmaps what nobody staged, and leaves alone what somebody mapped by hand."""
+    """The reconciler unmaps devices that are not staged, and leaves alone those that were mapped by
+    hand."""
     volume, by_hand = [Volume(name, 64 * MIB, provisioning="thin") for name in ("left", "by-hand")]
     for one in (volume, by_hand):
         driver.create(one)

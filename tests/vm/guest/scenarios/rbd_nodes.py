@@ -18,12 +18,13 @@ from scenarios.rbd_ceph import (LIMIT_S, answers, condition, driver_on, gone, ho
                                 ignore_errors, made, mapped, refused, until, works)
 
 
-# A machine of its own for a driver: what the others mount and map can be hidden from it.
+# A separate machine for a driver: the mounts and devices of the others can be hidden from it.
 ALONE = ["unshare", "--mount", "--propagation", "private"]
 
 
 def readers(driver, run_dir, pool, ceph):
-    """Any number of nodes reads, none can write, and no writer comes as long as one may live."""
+    """Any number of nodes can read, none can write, and no writer is admitted as long as a reader
+    may live."""
     volume = made(driver, Volume("read", 64 * MIB, provisioning="thin"))
     checksum = durable_file.write(volume.target_path / "file", chunks=1)
     driver.unpublish(volume)
@@ -104,7 +105,7 @@ def have_it(nodes, volumes):
 
 
 def writers_of_raw_block(driver, run_dir, pool, ceph):
-    """Each sees what the other wrote, and the volume grow."""
+    """Each sees the other's writes, and the volume's growth."""
     volume = Volume("many", 32 * MIB, fs="", provisioning="thin", mode="MULTI_NODE_MULTI_WRITER")
     driver.create(volume)
     driver.stop()
@@ -138,7 +139,7 @@ def writers_of_raw_block(driver, run_dir, pool, ceph):
 def read_past_cache(path, offset):
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
-        memory = mmap.mmap(-1, 4096)  # aligned, as O_DIRECT wants it
+        memory = mmap.mmap(-1, 4096)  # aligned, as O_DIRECT requires
         os.preadv(file, [memory], offset)
         return bytes(memory)
     finally:
@@ -175,8 +176,8 @@ def two_nodes(driver, run_dir, pool, ceph):
 
 
 def a_client_that_is_cut_off(driver, run_dir, pool, ceph):
-    """It has writes under way; another node takes over; what the first one writes when it is back
-    is refused. Each sees a machine of its own, without the other's device in sysfs."""
+    """It is writing when another node takes over; its writes are refused when it is back. Each sees
+    a separate machine, without the other's device in sysfs."""
     network = Network(ceph)
     first = driver_on(run_dir, pool, "first", within=[*network.command, *ALONE])
     until(lambda: answers(first), "the first node does not reach the cluster")
@@ -231,7 +232,7 @@ def hide(driver, devices):
 
 
 class Network:
-    """A network name space that reaches the Ceph, until it is cut."""
+    """A network namespace that reaches the Ceph, until it is cut."""
 
     def __init__(self, ceph):
         self._space = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])

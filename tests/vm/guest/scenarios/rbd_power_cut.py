@@ -1,7 +1,6 @@
-"""The power is cut under volumes of a Ceph in the same guest, which goes with them.
+"""The power is cut under volumes of a Ceph in the same guest, which loses power too.
 
-Each boot recovers what the boots before acknowledged and goes on with the same volumes.
-"""
+Each boot recovers what earlier boots acknowledged and continues with the same volumes."""
 
 import itertools
 
@@ -18,7 +17,7 @@ from scenarios.rbd_ceph import (CEPH, CONFINED, DEVICES, LIMIT_S, GuestCeph, awa
 STEP = 64 * MIB
 CHUNKS = 16
 SIZES = {"ext4": 128 * MIB, "xfs": 300 * MIB, "btrfs": 256 * MIB}
-# What keeps a volume until the cluster has forgotten the clients of before.
+# Conditions that block a volume until the cluster has forgotten the earlier clients.
 CLIENTS_OF_BEFORE = ("no node of Holdfast is recorded to have", "in another boot")
 RAW = Volume("raw", 32 * MIB, fs="", provisioning="thin")
 
@@ -62,7 +61,7 @@ def check(run_dir):
 
 
 def recovered(run_dir, told):
-    """Everything acknowledged is there; this node's claims of before the cut are no obstacle."""
+    """Everything acknowledged is there; this node's claims from before the cut do not block it."""
     ceph = GuestCeph()
     driver = driver_of(run_dir, ceph)
     promised = recovery.settle(driver, told)

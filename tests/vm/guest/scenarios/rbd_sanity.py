@@ -35,7 +35,7 @@ def csi_sanity(driver, run_dir, pool, ceph):
 
 
 def one_mode(run_dir, pool, access, attach):
-    """Returns what went wrong."""
+    """Returns the problem."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sanity-", dir="/data"))
     server = serve.Server(run_dir / "holdfast", directory, [pool], "vm",
                           flags=["--attach"] if attach else [])

@@ -16,7 +16,7 @@ STAGE_S, UNSTAGE_S = 20, 5
 
 
 def a_store_that_stops_during_a_mapping(driver, run_dir, pool, ceph):
-    """The caller is told in time; a device that comes of it later is taken away."""
+    """The caller gets an answer in time; a device that appears later is removed."""
     volume = Volume("stops", 64 * MIB, provisioning="thin")
     driver.create(volume)
     with held_mapping(driver) as mapping:
@@ -25,7 +25,7 @@ def a_store_that_stops_during_a_mapping(driver, run_dir, pool, ceph):
         ceph.signal_store(signal.SIGSTOP)
         mapping.let_go()
     refused("UNAVAILABLE", "mapping of image", staging.result)
-    driver.unstage(volume, UNSTAGE_S)  # nothing of it is in use, and it will not be
+    driver.unstage(volume, UNSTAGE_S)  # it is not in use, and will not be
     assert not mapped()
     ceph.signal_store(signal.SIGCONT)
     until(mapping.has_ended, "the kernel does not come back")
@@ -37,7 +37,7 @@ def a_store_that_stops_during_a_mapping(driver, run_dir, pool, ceph):
 
 
 def a_device_that_comes_too_late(driver, run_dir, pool, ceph):
-    """Another node may have had the volume by then: nobody would ever unmap it."""
+    """Another node may have had the volume by then: no call would ever unmap it."""
     volume = Volume("late", 64 * MIB, provisioning="thin")
     driver.create(volume)
     with held_mapping(driver) as mapping:
@@ -60,7 +60,7 @@ def a_device_that_comes_too_late(driver, run_dir, pool, ceph):
 
 @contextlib.contextmanager
 def held_mapping(driver):
-    """The driver's next mapping does not reach the kernel before it is let go."""
+    """The driver's next mapping does not reach the kernel before it is released."""
     held = HeldMapping(driver.pid)
     try:
         yield held
