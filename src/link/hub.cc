@@ -10,13 +10,6 @@
 namespace holdfast::link {
 namespace {
 
-constexpr std::chrono::seconds kRegisterTime{10};
-// Where thousands of nodes come after a start, all are back when none has come for this time, which
-// is longer than a node's longest pause.
-constexpr std::chrono::seconds kSettleQuietPeriod{6};
-constexpr std::chrono::seconds kLongestSettleTime{60};
-// A node that is away for longer has left the cluster, or an administrator is at work on it.
-constexpr std::chrono::minutes kLostNodeRetention{10};
 // No command takes longer, so none is lost with a stream that is given this time to end.
 constexpr std::chrono::seconds kLastCommands{60};
 
@@ -69,7 +62,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::C
   return session.get();
 }
 
-Hub::Hub(std::string driver_name, NodeIdentity& identity, const Times& times)
+Hub::Hub(std::string driver_name, NodeIdentity& identity, HubTimes times)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
       times_(times),
@@ -95,7 +88,8 @@ bool Hub::IsSettled() const {
 void Hub::PostponeSettled() {
   const auto now = std::chrono::steady_clock::now();
   if (now >= settled_at_) return;
-  settled_at_ = std::clamp(now + kSettleQuietPeriod, settled_at_, started_at_ + kLongestSettleTime);
+  settled_at_ = std::clamp(now + times_.settle_quiet_period, settled_at_,
+                           started_at_ + times_.longest_settle);
 }
 
 bool Hub::WaitForMoreThan(std::size_t nodes, Deadline deadline) {
@@ -112,7 +106,8 @@ std::vector<std::string> Hub::Missing() const {
   const MutexLock lock(mutex_);
   std::vector<std::string> missing;
   for (const auto& [name, since] : lost_) {
-    if (std::chrono::steady_clock::now() - since < kLostNodeRetention) missing.push_back(name);
+    const auto away = std::chrono::steady_clock::now() - since;
+    if (away < times_.lost_node_retention) missing.push_back(name);
   }
   return missing;
 }
@@ -187,7 +182,7 @@ void Hub::EndOverdue() {
   for (const auto& session : all) {
     const auto age = now - session->started_at();
     if (!session->proved()) {
-      if (age > kRegisterTime) {
+      if (age > times_.introduction) {
         session->End(
             MakeStatus(absl::StatusCode::kDeadlineExceeded, "the node has not said its name"));
       }
@@ -290,7 +285,7 @@ absl::Status Hub::RequireSamePools(const std::string& node, const PoolIds& pools
 void Hub::ForgetGone() {
   const auto now = std::chrono::steady_clock::now();
   std::erase_if(lost_, [&](const auto& lost) {
-    const bool gone = now - lost.second >= kLostNodeRetention;
+    const bool gone = now - lost.second >= times_.lost_node_retention;
     if (gone) names_.Forget(lost.first);
     return gone;
   });

@@ -2,6 +2,7 @@
 // The controller's end of the link: which nodes are there, and commands to them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,24 +29,32 @@ struct NodeView {
   std::shared_ptr<const v1::Pools> pools;  // never null
 };
 
+// How long the hub waits. The defaults go with the pauses between a node's attempts (NodeLink).
+struct HubTimes {
+  using Duration = std::chrono::milliseconds;
+
+  // A stream that is older ends: its node has to show again who it is, by a certificate and a token
+  // that are good then. Nodes open a new stream before (NodeLink::kRenewal).
+  Duration max_stream_age = std::chrono::minutes(15);
+  // A stream whose peer is not a proved node by then ends.
+  Duration introduction = std::chrono::seconds(10);
+  // A node that lost its link is back within this, unless it is gone.
+  Duration reconnect_grace = std::chrono::seconds(5);
+  // After a start every node that is alive is back within this, twice its longest pause; or, where
+  // thousands come, when none has come for longer than that pause.
+  Duration settle = std::chrono::seconds(10);
+  Duration settle_quiet_period = std::chrono::seconds(6);
+  Duration longest_settle = std::chrono::seconds(60);  // at least `settle`
+  // A node that is away for longer has left the cluster, or an administrator is at work on it.
+  Duration lost_node_retention = std::chrono::minutes(10);
+};
+
 // Thread-safe. Truth stays on the nodes: what is kept here was learned from streams that are up,
 // and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:
-  struct Times {
-    // A stream that is older ends: its node has to show again who it is, by a certificate and a
-    // token that are good then. Nodes open a new stream before (NodeLink::kRenewal).
-    std::chrono::milliseconds max_stream_age = std::chrono::minutes(15);
-    // After a start every node that is alive is back within this, twice its longest pause.
-    std::chrono::milliseconds settle = std::chrono::seconds(10);
-    // A node that lost its link is back within this, unless it is gone.
-    std::chrono::milliseconds reconnect_grace = std::chrono::seconds(5);
-  };
-
   // `identity` outlives the hub.
-  Hub(std::string driver_name, NodeIdentity& identity, const Times& times);
-  Hub(std::string driver_name, NodeIdentity& identity)
-      : Hub(std::move(driver_name), identity, Times()) {}
+  Hub(std::string driver_name, NodeIdentity& identity, HubTimes times = {});
   ~Hub() override;
 
   // Before the service is served; `watch` outlives the server.
@@ -133,7 +142,7 @@ class Hub final : public SessionOwner {
 
   const std::string driver_name_;
   NodeIdentity& identity_;
-  const Times times_;
+  const HubTimes times_;
   PeerWatch* watch_ = nullptr;
   // Not the system's clock, which is set at boot.
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();

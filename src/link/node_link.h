@@ -45,7 +45,7 @@ class NodeLink final {
   // limits of its own for each pool, so this one is above what a pool that hangs can take.
   static constexpr int kMaxCommands = 512;
   // The longest time to a new stream, the shortest is half of it; well below
-  // Hub::Times::max_stream_age.
+  // HubTimes::max_stream_age.
   static constexpr std::chrono::minutes kRenewal{10};
 
   NodeLink(std::string controller, std::shared_ptr<grpc::ChannelCredentials> credentials,

@@ -1,218 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node without bytes: its pool is in memory, its link is a real stream to a hub in this process.
+// A node of a controller: its own Controller service over a pool in memory, behind a stream to the
+// hub. All that is said is what a node says; only the stream's upkeep (NodeLink) is the test's.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
+#include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "controller/link_commands.h"
+#include "controller/rpc_table.h"
 #include "controller/service.h"
-#include "core/key_lock.h"
 #include "link/hub.h"
-#include "os/file.h"
+#include "support/await.h"
+#include "support/in_process_server.h"
+#include "support/link_peer.h"
 #include "support/memory_pool.h"
 #include "support/outcome.h"
 #include "support/temp_directory.h"
 
 namespace holdfast::test {
 
-inline constexpr char kDriver[] = "csi.holdfast.dev";
-
-// A hub that believes every peer, and the server that has it: without a network.
-class MemoryHub final {
- public:
-  explicit MemoryHub(const link::Hub::Times& times) : hub_(kDriver, identity_, times) {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&hub_.service());
-    server_ = builder.BuildAndStart();
-  }
-  ~MemoryHub() {
-    hub_.Stop();
-    server_->Shutdown();
-  }
-  MemoryHub(const MemoryHub&) = delete;
-  MemoryHub& operator=(const MemoryHub&) = delete;
-
-  [[nodiscard]] std::shared_ptr<grpc::Channel> Channel() { return server_->InProcessChannel({}); }
-  link::Hub& hub() { return hub_; }
-  void Refuse(absl::Status status) { identity_.answer = std::move(status); }
-
- private:
-  class Identity final : public link::NodeIdentity {
-   public:
-    absl::Status Check(const std::vector<std::string>&, const link::v1::Register&) override {
-      return answer;
+// A Controller service with pools in memory.
+struct MemoryService {
+  MemoryService(const std::string& node, const std::vector<std::string>& pool_names, bool attach) {
+    for (const std::string& name : pool_names) {
+      REQUIRE_OK(pools.Add(std::make_unique<MemoryPool>(name, node)));
     }
-    absl::Status answer;
-  };
-
-  Identity identity_;
-  link::Hub hub_;
-  std::unique_ptr<grpc::Server> server_;
+    calls.SetReady();
+    service.emplace(controller::Service::Environment{kDriverName, node, attach, pools, node_state,
+                                                     locks, calls});
+  }
+  TempDirectory state;
+  pool::Pools pools;
+  state::NodeState node_state = Value(state::NodeState::Open(state.fd()));
+  KeyLock locks;
+  rpc::CallRunner calls;
+  std::optional<controller::Service> service;
 };
 
-inline link::Deadline InOneMinute() {
-  return link::Deadline::clock::now() + std::chrono::minutes(1);
-}
-
+// Used by the test's thread.
 class MemoryNode final {
  public:
-  // The node's answer to a command instead of its service's; empty: it never answers.
-  using Answer = std::function<std::optional<link::v1::Result>(const link::v1::Command&)>;
+  using Answerer = LinkPeer::Answerer;
 
-  MemoryNode(MemoryHub& hub, std::string name, std::string pool_id)
-      : hub_(hub), name_(std::move(name)) {
-    auto pool = std::make_unique<MemoryPool>("default", name_, std::move(pool_id));
-    pool_ = pool.get();
-    REQUIRE_OK(pools_.Add(std::move(pool)));
-    calls_.SetReady();
-  }
-  ~MemoryNode() { HangUp(); }
-  MemoryNode(const MemoryNode&) = delete;
-  MemoryNode& operator=(const MemoryNode&) = delete;
-
-  // Registers, proves that it is alive and names its volumes. OK when the hub has it as connected;
-  // else the hub's refusal.
-  absl::Status Connect() { return Connect(controller::DescribeNode(kDriver, name_, pools_)); }
-  absl::Status Connect(const link::v1::Register& description) {
-    HangUp();
-    context_ = std::make_unique<grpc::ClientContext>();
-    stub_ = link::v1::Link::NewStub(hub_.Channel());
-    stream_ = stub_->Connect(context_.get());
-    link::v1::FromNode frame;
-    *frame.mutable_register_() = description;
-    link::v1::ToNode challenge;
-    if (!stream_->Write(frame) || !stream_->Read(&challenge)) return Finish();
-    frame.mutable_proof()->set_nonce(challenge.challenge().nonce());
-    if (!stream_->Write(frame)) return Finish();
-    controller::NameVolumes(pools_, [&](const link::v1::Volumes& part) {
-      *frame.mutable_volumes() = part;
-      return stream_->Write(frame);
-    });
-    frame.mutable_volumes()->Clear();
-    frame.mutable_volumes()->set_last(true);
-    if (!stream_->Write(frame)) return Finish();
-    reader_ = std::thread([this] { AnswerCommands(); });
-    return AwaitConnected(true);
+  // Connects, and says that its pool "default" has `room`. Hub and server outlive it.
+  MemoryNode(link::Hub& hub, const InProcessServer& server, std::string name, Bytes room = kTiB)
+      : hub_(hub), server_(server), name_(std::move(name)), room_(room) {
+    Connect();
   }
 
-  // Reports the current state of its pools.
-  void ReportPools(const link::v1::Pools& pools) {
-    link::v1::FromNode frame;
-    *frame.mutable_pools() = pools;
-    Write(frame);
-  }
-  [[nodiscard]] link::v1::Pools pools() const { return controller::MeasurePools(pools_); }
-
-  // Cuts the stream, as a node that dies does.
-  void HangUp() {
-    if (stream_ == nullptr) return;
-    context_->TryCancel();
-    (void)Finish();
-    REQUIRE_OK(AwaitConnected(false));
-  }
-
-  // Waits until the hub has ended the stream; its reason.
-  absl::Status AwaitEnd() {
-    reader_.join();
-    return Finish();
-  }
-
-  void SetAnswer(Answer answer) {
-    const std::lock_guard lock(mutex_);
-    answer_ = std::move(answer);
-  }
-  [[nodiscard]] std::vector<link::v1::Command> commands() const {
-    const std::lock_guard lock(mutex_);
-    return commands_;
-  }
-  MemoryPool& pool() { return *pool_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
+  // Opens a stream, on which it names the volumes that it has now. An older one ends before.
+  void Connect() {
+    link::v1::Register description = controller::DescribeNode(kDriverName, name_, own_.pools);
+    for (link::v1::Pool& pool : *description.mutable_pools()->mutable_pools()) SetRoom(pool);
+    std::vector<link::v1::Volumes> parts;
+    controller::NameVolumes(own_.pools, [&](const link::v1::Volumes& part) {
+      parts.push_back(part);
+      return true;
+    });
+    Leave();
+    peer_ = std::make_unique<LinkPeer>(server_.NewChannel());
+    const bool joined =
+        peer_->Join(description, parts, [this](const auto& command) { return Answer(command); });
+    if (!joined) FAIL(peer_->AwaitEnd());
+    REQUIRE(hub_.WaitFor(name_, Patience()));
+  }
+
+  // When it returns, the hub has noticed.
+  void Leave() {
+    if (peer_ == nullptr) return;
+    peer_.reset();
+    Await([this] { return hub_.Nodes({name_}).empty(); });
+  }
+
+  // The stream breaks, at some time after this. Answerers may call it.
+  void Die() { peer_->Cut(); }
+
+  // Answers commands from now on, in place of the service.
+  void SetAnswerer(Answerer answerer) {
+    const std::lock_guard lock(mutex_);
+    answerer_ = std::move(answerer);
+  }
+  void Refuse(absl::StatusCode code, const std::string& message = "as the test wants it") {
+    link::v1::Result result;
+    result.set_code(static_cast<int>(code));
+    result.set_message(message);
+    SetAnswerer([result](const auto&) { return result; });
+  }
+  void Say(const google::protobuf::Message& message) {
+    link::v1::Result result;
+    result.set_response(message.SerializeAsString());
+    SetAnswerer([result](const auto&) { return result; });
+  }
+  void KeepSilent() {
+    SetAnswerer([](const auto&) { return std::nullopt; });
+  }
+  void AnswerAgain() { SetAnswerer(nullptr); }
+
+  // Carries the command out; the service's answer.
+  link::v1::Result Carry(const link::v1::Command& command) {
+    return controller::Execute(*own_.service, command);
+  }
+
+  // The commands that have come since the last question.
+  std::vector<link::v1::Command> TakeCommands() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(heard_, {});
+  }
+  std::vector<std::string> TakeMethods() {
+    std::vector<std::string> methods;
+    for (const link::v1::Command& command : TakeCommands()) methods.push_back(command.method());
+    return methods;
+  }
+  // Waits for a command that was not taken yet.
+  void AwaitCommand() {
+    Await([this] {
+      const std::lock_guard lock(mutex_);
+      return !heard_.empty();
+    });
+  }
+
+  [[nodiscard]] std::string IdOf(const std::string& volume) const {
+    return Value(own_.pools.Find("default"))->IdForName(volume).ToString();
+  }
+  // Whether the node has such a volume.
+  [[nodiscard]] bool Has(const std::string& volume) const {
+    pool::Pool* const pool = Value(own_.pools.Find("default"));
+    return pool->Get(pool->IdForName(volume)).ok();
+  }
+  // As if it had been made in the past.
+  void Make(const std::string& volume) {
+    VolumeSpec spec;
+    spec.name = volume;
+    spec.capacity.required = kMiB;
+    spec.filesystem = "ext4";
+    REQUIRE_OK(Value(own_.pools.Find("default"))->Create(spec));
+  }
+
  private:
-  absl::Status AwaitConnected(bool connected) {
-    const link::Deadline end = InOneMinute();
-    while (hub_.hub().Nodes({name_}).empty() == connected) {
-      if (link::Deadline::clock::now() > end)
-        return Unavailable("node '{}': waited in vain", name_);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Finish() {
-    if (reader_.joinable()) reader_.join();
-    const grpc::Status status = stream_->Finish();
-    stream_ = nullptr;
-    return MakeStatus(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-  }
-
-  void AnswerCommands() {
-    for (link::v1::ToNode message; stream_->Read(&message);) {
-      const link::v1::Command& command = message.command();
-      Answer answer;
-      {
-        const std::lock_guard lock(mutex_);
-        commands_.push_back(command);
-        answer = answer_;
-      }
-      std::optional<link::v1::Result> result =
-          answer ? answer(command) : controller::Execute(service_, command);
-      if (!result) continue;
-      result->set_id(command.id());
-      link::v1::FromNode frame;
-      *frame.mutable_result() = *std::move(result);
-      Write(frame);
+  void SetRoom(link::v1::Pool& pool) const {
+    for (csi::v1::GetCapacityResponse* const room : {pool.mutable_thick(), pool.mutable_thin()}) {
+      room->set_available_capacity(room_);
+      room->mutable_maximum_volume_size()->set_value(room_);
     }
   }
 
-  void Write(const link::v1::FromNode& frame) {
-    const std::lock_guard lock(writing_);
-    stream_->Write(frame);
+  std::optional<link::v1::Result> Answer(const link::v1::Command& command) {
+    Answerer answerer;
+    {
+      const std::lock_guard lock(mutex_);
+      heard_.push_back(command);
+      answerer = answerer_;
+    }
+    return answerer ? answerer(command) : Carry(command);
   }
 
-  MemoryHub& hub_;
+  link::Hub& hub_;
+  const InProcessServer& server_;
   const std::string name_;
-  TempDirectory directory_;
-  const state::NodeState state_ =
-      Value(state::NodeState::Open(Value(os::OpenDirectory(directory_.path())).get()));
-  pool::Pools pools_;
-  MemoryPool* pool_ = nullptr;
-  KeyLock locks_;
-  rpc::CallRunner calls_;
-  controller::Service service_{{kDriver, name_, false, pools_, state_, locks_, calls_}};
-
-  std::unique_ptr<grpc::ClientContext> context_;
-  std::unique_ptr<link::v1::Link::Stub> stub_;
-  std::unique_ptr<grpc::ClientReaderWriter<link::v1::FromNode, link::v1::ToNode>> stream_;
-  std::thread reader_;
-  std::mutex writing_;
-
-  mutable std::mutex mutex_;
-  Answer answer_;
-  std::vector<link::v1::Command> commands_;
+  const Bytes room_;
+  MemoryService own_{name_, {"default"}, /*attach=*/false};
+  std::mutex mutex_;
+  Answerer answerer_;  // guarded by mutex_, like the next
+  std::vector<link::v1::Command> heard_;
+  std::unique_ptr<LinkPeer> peer_;  // the last: its thread uses the others
 };
-
-inline link::v1::Result RefusedWith(absl::StatusCode code, const std::string& message) {
-  link::v1::Result result;
-  result.set_code(static_cast<int>(code));
-  result.set_message(message);
-  return result;
-}
-
-template <typename Message>
-link::v1::Result AnsweredWith(const Message& message) {
-  link::v1::Result result;
-  result.set_response(message.SerializeAsString());
-  return result;
-}
 
 }  // namespace holdfast::test

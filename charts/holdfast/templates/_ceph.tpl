@@ -50,25 +50,19 @@ component. */}}
 {{- end }}
 {{- end }}
 
-{{/* The value of the driver's --pool flag for a pool. Takes the pool and the component. */}}
-{{- define "holdfast.pool" -}}
+{{/* The value of the driver's --pool flag for a pool in Ceph, up to the keys of all kinds. Takes the
+pool and the component. */}}
+{{- define "holdfast.ceph.pool" -}}
 {{- $component := index . 1 }}
 {{- with index . 0 -}}
 {{- $pool := . }}
-{{- if .rbd -}}
-{{ .name }}=rbd:{{ .rbd }}
+{{- .name }}=rbd:{{ .rbd }}
 {{- with .monitors }},monitors={{ join ";" . }}{{ end }}
 {{- if .configMap }},conf={{ include "holdfast.ceph.directory" . }}/ceph.conf{{ end }}
 {{- with get . $component }}
 {{- printf ",user=%s,keyring=%s/userKey" .user (include "holdfast.ceph.directory" $pool) }}
 {{- end }}
 {{- range $key, $value := .topology }},topology={{ $key }}={{ $value }}{{ end }}
-{{- else -}}
-{{ .name }}=file:{{ .path }}
-{{- end }}
-{{- range $key := list "fs" "dataPool" "reserve" "overcommit" "watermark" }}
-{{- if hasKey $pool $key }},{{ $key }}={{ index $pool $key }}{{ end }}
-{{- end }}
 {{- end }}
 {{- end }}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a stream of the link lasts, and how it is renewed. Over loopback, without TLS.
+// How long a stream of the link lasts, and what comes after it. Over loopback, without TLS.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners
 #include <grpcpp/grpcpp.h>
 #include <sys/mount.h>
@@ -12,6 +12,7 @@
 
 #include "link/hub.h"
 #include "link/node_link.h"
+#include "support/await.h"
 #include "support/outcome.h"
 #include "support/temp_directory.h"
 
@@ -19,24 +20,13 @@ namespace holdfast::link {
 namespace {
 
 using std::chrono::milliseconds;
+using test::Await;
+using test::Patience;
 
 constexpr char kDriver[] = "csi.holdfast.dev";
 constexpr milliseconds kOften{200};
 constexpr std::chrono::hours kNever{1};
-constexpr std::chrono::seconds kPatience{60};
-
-Deadline Patience() { return std::chrono::steady_clock::now() + kPatience; }
-
-template <typename Condition>
-void Await(Condition condition) {
-  const Deadline end = Patience();
-  while (!condition() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  REQUIRE(condition());
-}
-
-// Accepts every node, until it is set to refuse.
+// Believes every node, until it is told not to.
 class Belief final : public NodeIdentity {
  public:
   absl::Status Check(const std::vector<std::string>&, const v1::Register&) override {
@@ -164,7 +154,7 @@ TEST_CASE("a node that is believed no more loses its link") {
   CHECK(controller.hub.WaitFor("n1", Patience()));
 }
 
-// Replaces /etc/hosts, only in this process's own mount namespace.
+// /etc/hosts as the test wants it, in this process's own mount namespace.
 class Hosts final {
  public:
   Hosts() {
@@ -204,7 +194,7 @@ TEST_CASE("a name that leads nowhere is no reason to give the link up") {
   Node node("controller.test:" + std::to_string(controller.port), kOften);
   REQUIRE(controller.hub.WaitFor("n1", Patience()));
   const int before = node.descriptions;
-  hosts.Point("controller.test", "127.0.0.2");  // no process listens there
+  hosts.Point("controller.test", "127.0.0.2");  // nobody listens there
   Await([&] { return node.descriptions >= before + 3; });
   REQUIRE_OK(controller.Call("quick"));
   CHECK(controller.hub.Missing().empty());

@@ -3,200 +3,339 @@
 
 #include <catch2/catch.hpp>
 #include <future>
+#include <map>
 
-#include "support/memory_node.h"
+#include "support/await.h"
+#include "support/link_peer.h"
+#include "support/outcome.h"
+#include "support/served_hub.h"
 
 namespace holdfast::link {
 namespace {
 
 using std::chrono::milliseconds;
-using test::InOneMinute;
-using test::MemoryHub;
-using test::MemoryNode;
+using test::Await;
+using Controller = test::ServedHub;
+using test::In;
+using test::LinkPeer;
+using test::Patience;
+using test::RegisterOf;
+using test::Saying;
+using test::Silent;
+using test::VolumesOf;
+using Names = std::vector<std::string>;
 
-constexpr char kPoolA[] = "aaaaaaaa-0000-4000-8000-000000000001";
-constexpr char kPoolB[] = "bbbbbbbb-0000-4000-8000-000000000002";
-constexpr Hub::Times kSettled{.settle = milliseconds(0), .reconnect_grace = milliseconds(0)};
+constexpr milliseconds kNow{0};
+constexpr milliseconds kSoon{20};
+constexpr std::chrono::hours kNever{1};
 
-v1::Command GetCommand() {
-  v1::Command command;
-  command.set_method("ControllerGetVolume");
-  command.set_timeout_ms(60'000);
-  return command;
-}
-
-absl::StatusCode CodeOf(const v1::Result& result) {
-  return static_cast<absl::StatusCode>(result.code());
-}
-
-TEST_CASE("a node that has proved itself is connected, with its pools and volumes") {
-  MemoryHub memory(kSettled);
-  MemoryNode node(memory, "n1", kPoolA);
-  VolumeSpec spec;
-  spec.name = "pv";
-  const Volume volume = test::Value(node.pool().Create(spec));
-  CHECK(memory.hub().CountNodes() == 0);
-  REQUIRE_OK(node.Connect());
-  const std::vector<NodeView> nodes = memory.hub().Nodes();
-  REQUIRE(nodes.size() == 1);
-  CHECK(nodes[0].name == "n1");
-  REQUIRE(nodes[0].pools->pools_size() == 1);
-  CHECK(nodes[0].pools->pools(0).id() == kPoolA);
-  const auto places = memory.hub().names().Find("pv");
-  REQUIRE(places.size() == 1);
-  CHECK(places[0].node == "n1");
-  CHECK(memory.hub().Nodes({"n2", "n1"}).size() == 1);
-  CHECK(memory.hub().Missing().empty());
-}
-
-TEST_CASE("a peer that says anything wrong is refused, counted, and never connected") {
-  MemoryHub memory(kSettled);
-  MemoryNode node(memory, "n1", kPoolA);
-  v1::Register description = controller::DescribeNode(test::kDriver, "n1", pool::Pools());
-  *description.mutable_pools() = node.pools();
-  SECTION("another protocol") {
-    description.set_protocol(kProtocol - 1);
-    CHECK_FAILS(node.Connect(description), kFailedPrecondition, "upgrade the node");
+TEST_CASE("a node is there when it has proved itself and named all its volumes") {
+  Controller controller;
+  auto peer = controller.Dial();
+  REQUIRE(peer->Register(RegisterOf("n1")));
+  const std::string nonce = peer->TakeChallenge();
+  CHECK(nonce.size() == 36);
+  CHECK(controller.hub.CountNodes() == 0);
+  REQUIRE(peer->Prove(nonce));
+  REQUIRE(peer->Name(VolumesOf({"pv-1"}), /*last=*/false));
+  CHECK_FALSE(controller.hub.WaitFor("n1", In(kSoon)));
+  CHECK(controller.hub.names().Find("pv-1").empty());
+  REQUIRE(peer->Name(VolumesOf({"pv-2"}), /*last=*/true));
+  REQUIRE(controller.hub.WaitFor("n1", Patience()));
+  for (const char* const volume : {"pv-1", "pv-2"}) {
+    const auto places = controller.hub.names().Find(volume);
+    REQUIRE(places.size() == 1);
+    CHECK(places.front().node == "n1");
+    CHECK(places.front().returned);
   }
-  SECTION("another driver") {
-    description.set_driver("csi.example.org");
-    CHECK_FAILS(node.Connect(description), kInvalidArgument, "not of 'csi.example.org'");
+  REQUIRE(controller.hub.Nodes().size() == 1);
+  CHECK(controller.hub.Nodes().front().pools->pools(0).name() == "default");
+  CHECK(controller.hub.Nodes({"n2", "n1"}).size() == 1);
+  CHECK(controller.hub.Refusals().empty());
+}
+
+TEST_CASE("a registration that cannot be right is refused, and the refusal is counted") {
+  Controller controller;
+  v1::Register old = RegisterOf("n1");
+  old.set_protocol(kProtocol - 1);
+  CHECK_FAILS(controller.Refusal(old), kFailedPrecondition, "upgrade the node");
+  v1::Register young = RegisterOf("n1");
+  young.set_protocol(kProtocol + 1);
+  CHECK_FAILS(controller.Refusal(young), kFailedPrecondition, "upgrade the controller");
+  v1::Register foreign = RegisterOf("n1");
+  foreign.set_driver("other.example.com");
+  CHECK_FAILS(controller.Refusal(foreign), kInvalidArgument, "other.example.com");
+  CHECK_FAILS(controller.Refusal(RegisterOf("no name")), kInvalidArgument, "no name");
+  CHECK_FAILS(controller.Refusal(RegisterOf("n1", "not a UUID")), kInvalidArgument, "pool");
+  controller.belief.objects = true;
+  CHECK_FAILS(controller.Refusal(RegisterOf("n1")), kPermissionDenied, "another node");
+  CHECK(controller.Connected().empty());
+  CHECK(controller.hub.Missing().empty());
+  const std::map<absl::StatusCode, std::uint64_t> refusals = {
+      {absl::StatusCode::kFailedPrecondition, 2},
+      {absl::StatusCode::kInvalidArgument, 3},
+      {absl::StatusCode::kPermissionDenied, 1}};
+  // A peer may see its end before it is counted.
+  Await([&] { return controller.hub.Refusals() == refusals; });
+}
+
+TEST_CASE("a peer that does not keep to the order, or to what it registered, is cut off") {
+  Controller controller;
+  auto peer = controller.Dial();
+  SECTION("another proof than the challenge") {
+    REQUIRE(peer->Register(RegisterOf("n1")));
+    REQUIRE_FALSE(peer->TakeChallenge().empty());
+    REQUIRE(peer->Prove("guessed"));
+    CHECK_FAILS(peer->AwaitEnd(), kUnauthenticated, "challenge");
   }
-  SECTION("a name that is not a node's") {
-    description.set_node("a b");
-    CHECK_FAILS(node.Connect(description), kInvalidArgument, "a b");
+  SECTION("volumes before the proof") {
+    REQUIRE(peer->Register(RegisterOf("n1")));
+    REQUIRE(peer->Name({}, /*last=*/true));
+    CHECK_FAILS(peer->AwaitEnd(), kInvalidArgument, "order");
   }
-  SECTION("another node than its certificate or token names") {
-    memory.Refuse(MakeStatus(absl::StatusCode::kPermissionDenied, "you are n2"));
-    CHECK_FAILS(node.Connect(description), kPermissionDenied, "you are n2");
+  SECTION("an answer before anything else") {
+    REQUIRE(peer->Answer(1));
+    CHECK_FAILS(peer->AwaitEnd(), kInvalidArgument, "order");
   }
-  CHECK(memory.hub().CountNodes() == 0);
-  std::uint64_t refused = 0;
-  for (const auto& [code, count] : memory.hub().Refusals()) refused += count;
-  CHECK(refused == 1);
+  SECTION("a second registration") {
+    REQUIRE(peer->Join(RegisterOf("n1")));
+    REQUIRE(peer->Register(RegisterOf("n2")));
+    CHECK_FAILS(peer->AwaitEnd(), kInvalidArgument, "order");
+  }
+  SECTION("volumes of a pool that it has not") {
+    REQUIRE(peer->Register(RegisterOf("n1")));
+    REQUIRE(peer->Prove(peer->TakeChallenge()));
+    v1::Volumes part = VolumesOf({"pv"});
+    part.mutable_volumes(0)->set_pool("other");
+    REQUIRE(peer->Name(part, /*last=*/true));
+    CHECK_FAILS(peer->AwaitEnd(), kInvalidArgument, "not registered");
+  }
+  SECTION("other pools later") {
+    REQUIRE(peer->Join(RegisterOf("n1")));
+    REQUIRE(controller.hub.WaitFor("n1", Patience()));
+    REQUIRE(peer->Describe(RegisterOf("n1", RandomUuid()).pools()));
+    CHECK_FAILS(peer->AwaitEnd(), kFailedPrecondition, "pools");
+  }
+  Await([&] { return controller.hub.CountNodes() == 0; });
 }
 
-TEST_CASE("a node of a connected one's name with another disk is refused") {
-  MemoryHub memory(kSettled);
-  MemoryNode first(memory, "n1", kPoolA);
-  REQUIRE_OK(first.Connect());
-  MemoryNode second(memory, "n1", kPoolB);
-  CHECK_FAILS(second.Connect(controller::DescribeNode(test::kDriver, "n1", pool::Pools())), kOk,
-              "");  // without pools it contradicts nothing
-  v1::Register description = controller::DescribeNode(test::kDriver, "n1", pool::Pools());
-  *description.mutable_pools() = second.pools();
-  CHECK_FAILS(second.Connect(description), kFailedPrecondition, "two nodes of one name");
+TEST_CASE("what a node says of its pools later replaces what it registered") {
+  Controller controller;
+  const auto peer = controller.Connect("n1");
+  v1::Register now = RegisterOf("n1");
+  now.mutable_pools()->mutable_pools(0)->set_problem("its disk is not mounted");
+  REQUIRE(peer->Describe(now.pools()));
+  Await([&] { return !controller.hub.Nodes().front().pools->pools(0).problem().empty(); });
 }
 
-TEST_CASE("a command goes to its node, whose own status is in the result") {
-  MemoryHub memory(kSettled);
-  MemoryNode one(memory, "n1", kPoolA);
-  MemoryNode two(memory, "n2", kPoolB);
-  REQUIRE_OK(one.Connect());
-  REQUIRE_OK(two.Connect());
-  two.SetAnswer([](const v1::Command&) {
-    return test::RefusedWith(absl::StatusCode::kNotFound, "there is none");
-  });
-  const v1::Result result = test::Value(memory.hub().Call("n2", GetCommand(), InOneMinute()));
-  CHECK(CodeOf(result) == absl::StatusCode::kNotFound);
-  CHECK(result.message() == "there is none");
-  CHECK(one.commands().empty());
-  REQUIRE(two.commands().size() == 1);
-  CHECK(two.commands()[0].method() == "ControllerGetVolume");
+TEST_CASE("a node that connects again takes the place of its older stream") {
+  Controller controller;
+  const auto older = controller.Connect(RegisterOf("n1"), {"pv-1"}, Silent());
+  auto lost = controller.StartCall("n1");
+  (void)older->AwaitCommands(1);
+  const auto newer = controller.Connect(RegisterOf("n1"), {"pv-2"}, Saying("newer"));
+  CHECK_FAILS(older->AwaitEnd(), kAborted, "has connected again");
+  CHECK_FAILS(lost.get(), kUnavailable, "broke; try again");
+  CHECK(test::Value(controller.Call("n1")) == "newer");
+  CHECK(controller.Connected() == Names{"n1"});
+  CHECK(controller.hub.Missing().empty());
+  CHECK(controller.hub.names().Find("pv-1").empty());
+  CHECK(controller.hub.names().Find("pv-2").size() == 1);
 }
 
-TEST_CASE("a node that is not connected, or dies with a command, is UNAVAILABLE") {
-  MemoryHub memory(kSettled);
-  CHECK_FAILS(memory.hub().Call("n1", GetCommand(), InOneMinute()), kUnavailable,
-              "node 'n1' is not connected");
-  MemoryNode node(memory, "n1", kPoolA);
-  REQUIRE_OK(node.Connect());
-  std::promise<void> received;
-  node.SetAnswer([&](const v1::Command&) {
-    received.set_value();
-    return std::nullopt;
-  });
-  auto call = std::async(std::launch::async,
-                         [&] { return memory.hub().Call("n1", GetCommand(), InOneMinute()); });
-  received.get_future().wait();
-  node.HangUp();
-  CHECK(test::CodeOf(call.get()) == absl::StatusCode::kUnavailable);
-  CHECK(memory.hub().CountNodes() == 0);
-  CHECK(memory.hub().Missing() == std::vector<std::string>{"n1"});
+TEST_CASE("a stream that is renewed ends when its commands are answered") {
+  Controller controller;
+  const auto older = controller.Connect(RegisterOf("n1"), {}, Silent());
+  auto slow = controller.StartCall("n1");
+  const std::uint64_t id = older->AwaitCommands(1).front().id();
+  v1::Register renewal = RegisterOf("n1");
+  renewal.set_renews(true);
+  const auto newer = controller.Connect(renewal, {"pv"}, Saying("newer"));
+  Await([&] { return !controller.hub.names().Find("pv").empty(); });
+  CHECK(test::Value(controller.Call("n1")) == "newer");
+  v1::Result result;
+  result.set_message("older");
+  REQUIRE(older->Answer(id, result));
+  CHECK(test::Value(slow.get()) == "older");
+  CHECK_FAILS(older->AwaitEnd(), kAborted, "has renewed");
+  CHECK(controller.Connected() == Names{"n1"});
+  CHECK(controller.hub.Missing().empty());
 }
 
-TEST_CASE("a node that does not answer costs its caller no more than the deadline") {
-  MemoryHub memory(kSettled);
-  MemoryNode node(memory, "n1", kPoolA);
-  REQUIRE_OK(node.Connect());
-  node.SetAnswer([](const v1::Command&) { return std::nullopt; });
-  CHECK(test::CodeOf(
-            memory.hub().Call("n1", GetCommand(), Deadline::clock::now() + milliseconds(20))) ==
-        absl::StatusCode::kDeadlineExceeded);
-  CHECK(memory.hub().CountNodes() == 1);
+TEST_CASE("of two peers that say they are one node, the first has to prove it again") {
+  Controller controller;
+  auto first = controller.Dial();
+  REQUIRE(first->Register(RegisterOf("n1")));
+  REQUIRE_FALSE(first->TakeChallenge().empty());
+  const auto second = controller.Connect("n1");
+  CHECK_FAILS(first->AwaitEnd(), kAborted, "registers again");
+  CHECK(controller.Connected() == Names{"n1"});
 }
 
-TEST_CASE("a call waits for a node that is on its way back") {
-  MemoryHub memory({.settle = milliseconds(0), .reconnect_grace = std::chrono::minutes(1)});
-  MemoryNode node(memory, "n1", kPoolA);
-  node.SetAnswer([](const v1::Command&) { return v1::Result(); });
-  auto call = std::async(std::launch::async,
-                         [&] { return memory.hub().Call("n1", GetCommand(), InOneMinute()); });
-  REQUIRE_OK(node.Connect());
-  CHECK(CodeOf(test::Value(call.get())) == absl::StatusCode::kOk);
+TEST_CASE("a peer that has proved nothing does not replace the node") {
+  Controller controller;
+  const auto peer = controller.Connect("n1");
+  auto stranger = controller.Dial();
+  REQUIRE(stranger->Register(RegisterOf("n1")));
+  REQUIRE_FALSE(stranger->TakeChallenge().empty());
+  REQUIRE(stranger->Prove("guessed"));
+  CHECK_FAILS(stranger->AwaitEnd(), kUnauthenticated, "");
+  CHECK(test::Value(controller.Call("n1")) == "fine");
 }
 
-TEST_CASE("a newer stream of a node replaces the older one") {
-  MemoryHub memory(kSettled);
-  MemoryNode older(memory, "n1", kPoolA);
-  MemoryNode newer(memory, "n1", kPoolA);
-  REQUIRE_OK(older.Connect());
-  REQUIRE_OK(newer.Connect());
-  CHECK_FAILS(older.AwaitEnd(), kAborted, "has connected again");
-  newer.SetAnswer([](const v1::Command&) { return v1::Result(); });
-  REQUIRE_OK(memory.hub().Call("n1", GetCommand(), InOneMinute()));
-  CHECK(newer.commands().size() == 1);
-  CHECK(memory.hub().CountNodes() == 1);
-  CHECK(memory.hub().Missing().empty());
+TEST_CASE("a node of the same name with another disk is refused, also when the first is away") {
+  Controller controller;
+  auto peer = controller.Connect("n1");
+  CHECK_FAILS(controller.Refusal(RegisterOf("n1", RandomUuid())), kFailedPrecondition,
+              "two nodes of one name");
+  peer.reset();
+  Await([&] { return controller.hub.CountNodes() == 0; });
+  CHECK_FAILS(controller.Refusal(RegisterOf("n1", RandomUuid())), kFailedPrecondition,
+              "two nodes of one name");
+  // One whose disk is not there says nothing of it, and the disk that comes back is the old one.
+  v1::Register without_disk = RegisterOf("n1", "");
+  without_disk.mutable_pools()->mutable_pools(0)->set_problem("its disk is not mounted");
+  peer = controller.Connect(without_disk);
+  CHECK_FAILS(controller.Refusal(RegisterOf("n1", RandomUuid())), kFailedPrecondition,
+              "two nodes of one name");
+  const auto back = controller.Connect("n1");
+  CHECK_FAILS(peer->AwaitEnd(), kAborted, "has connected again");
 }
 
-TEST_CASE("a node's reports of its pools are taken, but not of other pools") {
-  MemoryHub memory(kSettled);
-  MemoryNode node(memory, "n1", kPoolA);
-  REQUIRE_OK(node.Connect());
-  v1::Pools pools = node.pools();
-  pools.mutable_pools(0)->set_problem("its disk is gone");
-  node.ReportPools(pools);
-  node.SetAnswer([](const v1::Command&) { return v1::Result(); });
-  REQUIRE_OK(memory.hub().Call("n1", GetCommand(), InOneMinute()));  // follows the report
-  CHECK(memory.hub().Nodes()[0].pools->pools(0).problem() == "its disk is gone");
-  pools.mutable_pools(0)->set_id(kPoolB);
-  node.ReportPools(pools);
-  CHECK_FAILS(node.AwaitEnd(), kFailedPrecondition, "others than those that were registered");
+TEST_CASE("a node that went away is missing, and then forgotten with its volumes") {
+  Controller controller({.settle = kNow, .lost_node_retention = kNever});
+  Controller forgetful({.settle = kNow, .lost_node_retention = kNow});
+  for (Controller* const one : {&controller, &forgetful}) {
+    auto peer = one->Connect(RegisterOf("n1"), {"pv"});
+    peer.reset();
+    Await([&] { return one->hub.CountNodes() == 0; });
+    one->hub.EndOverdue();
+  }
+  CHECK(controller.hub.Missing() == Names{"n1"});
+  CHECK(controller.hub.names().Find("pv").size() == 1);
+  CHECK(forgetful.hub.Missing().empty());
+  CHECK(forgetful.hub.names().Find("pv").empty());
+  const auto back = controller.Connect("n1");
+  CHECK(controller.hub.Missing().empty());
 }
 
-TEST_CASE("nodes have time to come back after a start") {
-  MemoryHub memory({.settle = std::chrono::hours(1)});
-  CHECK_FALSE(memory.hub().IsSettled());
-  CHECK_FALSE(memory.hub().WaitUntilSettled(Deadline::clock::now()));
-  MemoryNode node(memory, "n1", kPoolA);
-  auto more = std::async(std::launch::async,
-                         [&] { return memory.hub().WaitForMoreThan(0, InOneMinute()); });
-  REQUIRE_OK(node.Connect());
-  CHECK(more.get());
-  MemoryHub settled(kSettled);
-  CHECK(settled.hub().IsSettled());
-  CHECK(settled.hub().WaitUntilSettled(InOneMinute()));
+TEST_CASE("a call reaches its node with what is left of the caller's time") {
+  Controller controller;
+  const auto n1 = controller.Connect(RegisterOf("n1"), {}, Saying("one"));
+  const auto n2 = controller.Connect(RegisterOf("n2"), {}, Saying("two"));
+  CHECK(test::Value(controller.Call("n2", "bytes", In(std::chrono::minutes(1)))) == "two");
+  const v1::Command command = n2->AwaitCommands(1).front();
+  CHECK(command.method() == "Any");
+  CHECK(command.request() == "bytes");
+  CHECK(command.timeout_ms() > 0);
+  CHECK(command.timeout_ms() <= 60'000);
+  CHECK(test::Value(controller.Call("n1")) == "one");
+  CHECK(n2->AwaitCommands(1).size() == 1);
 }
 
-TEST_CASE("a hub that stops ends its streams and takes no more") {
-  MemoryHub memory(kSettled);
-  MemoryNode node(memory, "n1", kPoolA);
-  REQUIRE_OK(node.Connect());
-  memory.hub().Stop();
-  CHECK_FAILS(node.AwaitEnd(), kUnavailable, "the controller is stopping");
-  MemoryNode late(memory, "n2", kPoolB);
-  CHECK_FAILS(late.Connect(), kUnavailable, "the controller is stopping");
+TEST_CASE("answers find their calls in whatever order they come") {
+  Controller controller;
+  const auto peer = controller.Connect(RegisterOf("n1"), {}, Silent());
+  auto first = controller.StartCall("n1", "first");
+  auto second = controller.StartCall("n1", "second");
+  std::vector<v1::Command> commands = peer->AwaitCommands(2);
+  REQUIRE(peer->Answer(commands[0].id() + commands[1].id() + 1));  // to no command
+  for (const v1::Command& command : {commands[1], commands[0]}) {
+    v1::Result result;
+    result.set_message("answer to " + command.request());
+    REQUIRE(peer->Answer(command.id(), result));
+  }
+  CHECK(test::Value(first.get()) == "answer to first");
+  CHECK(test::Value(second.get()) == "answer to second");
+}
+
+TEST_CASE("a node that does not answer in time is not waited for, and its late answer is dropped") {
+  Controller controller;
+  const auto peer = controller.Connect(RegisterOf("n1"), {}, Silent());
+  CHECK_FAILS(controller.Call("n1", "", In(kSoon)), kDeadlineExceeded, "has not answered yet");
+  v1::Result late;
+  late.set_message("late");
+  REQUIRE(peer->Answer(peer->AwaitCommands(1)[0].id(), late));
+  auto next = controller.StartCall("n1");
+  v1::Result prompt;
+  prompt.set_message("prompt");
+  REQUIRE(peer->Answer(peer->AwaitCommands(2)[1].id(), prompt));
+  CHECK(test::Value(next.get()) == "prompt");
+}
+
+TEST_CASE("a node that dies under calls leaves none of them waiting") {
+  Controller controller({.reconnect_grace = kSoon, .settle = kNow});
+  const auto peer = controller.Connect(RegisterOf("n1"), {}, Silent());
+  auto first = controller.StartCall("n1");
+  auto second = controller.StartCall("n1");
+  (void)peer->AwaitCommands(2);
+  peer->Cut();
+  CHECK_FAILS(first.get(), kUnavailable, "the link to node 'n1' broke; try again");
+  CHECK_FAILS(second.get(), kUnavailable, "the link to node 'n1' broke; try again");
+  CHECK_FAILS(controller.Call("n1"), kUnavailable, "is not connected");
+  CHECK(controller.hub.Missing() == Names{"n1"});
+}
+
+TEST_CASE("a call waits for a node that is on its way back, but not for long") {
+  Controller patient({.reconnect_grace = kNever, .settle = kNow});
+  auto waiting = patient.StartCall("n1");
+  CHECK(waiting.wait_for(kSoon) == std::future_status::timeout);
+  const auto peer = patient.Connect("n1");
+  CHECK(test::Value(waiting.get()) == "fine");
+  CHECK_FAILS(patient.Call("n2", "", In(kSoon)), kUnavailable, "'n2' is not connected");
+  Controller hasty({.reconnect_grace = kSoon, .settle = kNow});
+  CHECK_FAILS(hasty.Call("n1"), kUnavailable, "'n1' is not connected");
+}
+
+TEST_CASE("a stream that does not become a node's ends") {
+  Controller controller({.introduction = kNow, .settle = kNow});
+  const auto node = controller.Connect("n1");
+  auto peer = controller.Dial();
+  REQUIRE(peer->Register(RegisterOf("n2")));
+  REQUIRE_FALSE(peer->TakeChallenge().empty());
+  controller.hub.EndOverdue();
+  CHECK_FAILS(peer->AwaitEnd(), kDeadlineExceeded, "has not said its name");
+  CHECK(test::Value(controller.Call("n1")) == "fine");
+}
+
+TEST_CASE("a hub that stops ends all streams, keeps no call and takes no more") {
+  Controller controller({.reconnect_grace = kNever, .settle = kNever, .longest_settle = kNever});
+  const auto peer = controller.Connect(RegisterOf("n1"), {}, Silent());
+  auto sent = controller.StartCall("n1");
+  auto waits = controller.StartCall("n2");
+  (void)peer->AwaitCommands(1);
+  controller.hub.Stop();
+  CHECK_FAILS(peer->AwaitEnd(), kUnavailable, "is stopping");
+  CHECK_FAILS(sent.get(), kUnavailable, "");
+  CHECK_FAILS(waits.get(), kUnavailable, "");
+  CHECK_FALSE(controller.hub.WaitUntilSettled(Patience()));
+  CHECK_FAILS(controller.Dial()->AwaitEnd(), kUnavailable, "is stopping");
+}
+
+// Counts, and refuses streams beyond the first.
+class OneStream final : public PeerWatch {
+ public:
+  bool StreamStarts(const std::string&) override { return ++started == 1; }
+  void StreamIsOver(const std::string&) override { ++over; }
+  void MessageCame(const std::string&) override { ++messages; }
+  void Proved(const std::string&) override { ++proved; }
+  std::atomic<int> started = 0;
+  std::atomic<int> over = 0;
+  std::atomic<int> messages = 0;
+  std::atomic<int> proved = 0;
+};
+
+TEST_CASE("who bounds the connections hears of each stream, and can refuse it") {
+  OneStream watch;
+  Controller controller;
+  controller.hub.SetPeerWatch(watch);
+  auto peer = controller.Connect("n1");
+  Await([&] { return watch.proved == 1; });
+  CHECK(watch.messages >= 3);
+  CHECK_FAILS(controller.Dial()->AwaitEnd(), kResourceExhausted, "too many streams");
+  CHECK(watch.over == 1);
+  peer.reset();
+  Await([&] { return watch.over == 2; });
 }
 
 }  // namespace
