@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a stream of the link lasts, and what comes after it. Over loopback, without TLS.
+// How long a stream of the link lasts, and how it is renewed. Over loopback, without TLS.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners
 #include <grpcpp/grpcpp.h>
 #include <sys/mount.h>
@@ -26,7 +26,7 @@ using test::Patience;
 constexpr char kDriver[] = "csi.holdfast.dev";
 constexpr milliseconds kOften{200};
 constexpr std::chrono::hours kNever{1};
-// Believes every node, until it is told not to.
+// Accepts every node, until it is set to refuse.
 class Belief final : public NodeIdentity {
  public:
   absl::Status Check(const std::vector<std::string>&, const v1::Register&) override {
@@ -36,7 +36,7 @@ class Belief final : public NodeIdentity {
   std::atomic<bool> believes = true;
 };
 
-// The descriptors of gRPC's first poller stay for the life of the process: they are made here,
+// The descriptors of gRPC's first poller exist for the life of the process: they are created here,
 // before leaks are counted.
 class Library final : public Catch::TestEventListenerBase {
  public:
@@ -78,7 +78,7 @@ struct Controller {
   std::unique_ptr<grpc::Server> server;
 };
 
-// Answers commands; one about volume "slow" not before it may.
+// Answers commands; a command about volume "slow" only when it is allowed.
 struct Node {
   Node(const std::string& controller, milliseconds renewal)
       : link(controller, grpc::InsecureChannelCredentials(),
@@ -154,7 +154,7 @@ TEST_CASE("a node that is believed no more loses its link") {
   CHECK(controller.hub.WaitFor("n1", Patience()));
 }
 
-// /etc/hosts as the test wants it, in this process's own mount namespace.
+// Replaces /etc/hosts, only in this process's own mount namespace.
 class Hosts final {
  public:
   Hosts() {
@@ -194,7 +194,7 @@ TEST_CASE("a name that leads nowhere is no reason to give the link up") {
   Node node("controller.test:" + std::to_string(controller.port), kOften);
   REQUIRE(controller.hub.WaitFor("n1", Patience()));
   const int before = node.descriptions;
-  hosts.Point("controller.test", "127.0.0.2");  // nobody listens there
+  hosts.Point("controller.test", "127.0.0.2");  // no process listens there
   Await([&] { return node.descriptions >= before + 3; });
   REQUIRE_OK(controller.Call("quick"));
   CHECK(controller.hub.Missing().empty());
