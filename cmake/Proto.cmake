@@ -3,7 +3,7 @@ set(proto_out ${CMAKE_BINARY_DIR}/generated/proto)
 file(MAKE_DIRECTORY ${proto_out})
 set(proto_sources "")
 set(protos csi link)
-if(NOT HOLDFAST_FUZZ)  # the fuzz targets need no more
+if(NOT HOLDFAST_FUZZ)  # the fuzz targets need only these
   list(APPEND protos admin pluginregistration)
 endif()
 foreach(name ${protos})

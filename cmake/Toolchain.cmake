@@ -17,7 +17,7 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   target_compile_options(holdfast_warnings INTERFACE -Wthread-safety -Werror=thread-safety)
 endif()
 
-# Hardening: the binary runs as root beside other people's data.
+# Hardening: the binary runs as root, next to other users' data.
 add_compile_options(-fstack-protector-strong -fno-plt)
 # Packed relocations (glibc 2.36) take some memory off every process.
 add_link_options(-Wl,-z,relro,-z,now,-z,pack-relative-relocs -Wl,--gc-sections)

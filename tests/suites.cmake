@@ -21,7 +21,7 @@ foreach(suite ceph-all e2e-rbd dockerfile)
   set_tests_properties(${suite} PROPERTIES LABELS "${suite};long" RUN_SERIAL ON)
 endforeach()
 
-# A suite that is not above is noticed here: one of scripts/test, or a folder with a program `run`.
+# Fails if a suite is missing above: a suite of scripts/test, or a folder with a program `run`.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/test)
 file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/test cases REGEX "^    [a-z0-9-]+\\)")
 list(TRANSFORM cases REPLACE "^ +([a-z0-9-]+).*" "\\1")

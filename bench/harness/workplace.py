@@ -33,7 +33,7 @@ def _loops_below(directory: pathlib.Path) -> list[str]:
         try:
             image = backing.read_text(encoding="utf-8").strip()
         except OSError:
-            continue  # detached meanwhile
+            continue  # detached in between
         if image.startswith(f"{directory}/"):
             loops.append(f"/dev/{backing.parts[3]}")
     return loops

@@ -58,7 +58,7 @@ class Controller:
 
     def start(self) -> float:
         """Returns CLOCK_MONOTONIC at the start."""
-        self.socket.unlink(missing_ok=True)  # or the dead one's would be taken for its own
+        self.socket.unlink(missing_ok=True)  # otherwise the old socket would be used
         started = time.monotonic()
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(self._command, stderr=log, stdin=subprocess.DEVNULL)

@@ -136,7 +136,7 @@ def test_the_image_itself_tells_that_it_was_formatted(staged):
 
 @pytest.mark.slice
 def test_a_formatting_that_had_ended_but_for_its_record_is_recorded(staged):
-    """As a kill between the two leaves it; and a record of that moment that was put back."""
+    """The state after a kill between the two, and a record of that moment restored from a backup."""
     stored = staged.record()
     staged.restore(stored, state="formatting")
     staged.stage()

@@ -171,7 +171,7 @@ def test_a_damaged_record_is_never_guessed_at(driver, ceph):
 
 
 def test_an_image_without_a_record_is_left_alone(driver, ceph):
-    """Neither taken for a new volume's nor removed with it."""
+    """It is neither used for a new volume nor removed with it."""
     volume = driver.create("pvc-1", size=64 * MIB)
     uuid, orphan = driver_module.uuid_of(volume.volume_id), image_of(ceph, volume.volume_id)
     ceph.rados("rmomapkey", journal_object(uuid), uuid)

@@ -124,7 +124,7 @@ def test_without_the_right_to_mount(doctor):
 
 @pytest.fixture
 def without_mkfs_xfs():
-    """Hides the program; the run's mount namespace keeps that from everybody else."""
+    """Hides the program, only in the run's mount namespace."""
     program = shutil.which("mkfs.xfs", path="/usr/sbin:/usr/bin:/sbin:/bin")
     subprocess.run(["mount", "--bind", "/dev/null", program], check=True)
     yield

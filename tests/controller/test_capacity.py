@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GetCapacity, and that what it promises can be made."""
+"""GetCapacity, and that volumes of the reported size can be created."""
 
 import concurrent.futures
 
@@ -14,7 +14,7 @@ def place(node):
 
 
 def test_capacity_with_the_parameters_of_the_class_as_they_are(driver):
-    """The capacity controller strips nothing and names no capability."""
+    """The capacity controller strips nothing and specifies no capability."""
     answer = driver.call("GetCapacity", parameters={
         "provisioning": "thick", "csi.storage.k8s.io/fstype": "xfs",
         "csi.storage.k8s.io/provisioner-secret-name": "secret"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a volume may be, and where it is."""
+"""The permitted topology of a volume, and its actual topology."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_topology(driver):
 
 @pytest.fixture
 def flagged(directory, request):
-    """A driver with the flags that a test gives as a parameter."""
+    """A driver with the flags in the test's parameter."""
     made = Driver(driver_fixtures.binary(), directory)
     made.server.command += request.param
     yield made.start()
@@ -36,7 +36,8 @@ def flagged(directory, request):
     ([], {}), (["--topology=example.com/zone=a", "--topology=rack="], {"example.com/zone": "a"})],
     ids=["a stranger's label", "the node's own"], indirect=["flagged"])
 def test_a_node_of_several_segments(flagged, own):
-    """Kubernetes names all segments of a node; its files are on it whatever the others say."""
+    """Kubernetes names all segments of a node; its files are on it regardless of the other
+    segments."""
     told = flagged.call("NodeGetInfo").accessible_topology.segments
     assert dict(told) == {**TOPOLOGY, **own}
     here, elsewhere = ({"segments": {**TOPOLOGY, "example.com/zone": "a", **other}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a class, what is said of a volume, and the list of all."""
+"""Parameters of a class, the description of a volume, and the list of all volumes."""
 
 import csi_client
 from csi_client import refused

@@ -198,7 +198,7 @@ class Trial:
 
 
     def await_reconciler(self):
-        """It works on its own after the start; its calls may meet the fault, too."""
+        """It runs automatically after the start; its calls may meet the fault, too."""
         def recovered_or_struck():
             if not self.driver.trap.struck:
                 self.operation.recovered(self.life)

@@ -56,7 +56,7 @@ def give_up_stage(life, final):
 
 
 def give_up_publication(life, final):
-    """After a final error kubelet removes its own directory and calls unpublish no more."""
+    """After a final error kubelet removes its own directory and does not call unpublish again."""
     if not final:
         life.unpublish()
     else:

@@ -37,7 +37,7 @@ class Results:
         for line in lines:
             try:
                 result = Result(**json.loads(line))
-            except ValueError:  # cut short while it was written
+            except ValueError:  # interrupted while it was written
                 continue
             if not result.problem:  # a problem is tried again
                 self.found[result.case] = result

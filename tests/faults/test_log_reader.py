@@ -21,7 +21,7 @@ PIPE_BYTES = 4096
 CALL_SECONDS = 10
 CALLS = 400
 MANY_CALLS = 6000
-UNKNOWN = "x" * 120  # never made by Holdfast, so a deletion of it is answered at once
+UNKNOWN = "x" * 120  # never created by Holdfast, so its deletion succeeds at once
 
 
 class Server(serve.Server):

@@ -58,7 +58,7 @@ def numbers(field):
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """One hostile value for one field: `apply` bends a request, made by `good_request`."""
+    """One hostile value for one field: `apply` modifies a request from `good_request`."""
     fields: tuple  # names from the request down
     label: str
     apply: object

@@ -143,7 +143,7 @@ def test_a_whole_life_under_the_profile(confined_driver, directory, kind, provis
     size = driver_module.SIZES[kind] + (64 << 20)
     driver.call("ControllerExpandVolume", volume_id=volume.handle,
                 capacity_range=csi_client.at_least(size))
-    if kind not in ("ext4", "ext3"):  # these grow when they are staged next, if not before
+    if kind not in ("ext4", "ext3"):  # these grow at the next stage at the latest
         kubelet.expand(volume, path, size)
     driver.call("NodeGetVolumeStats", volume_id=volume.handle, volume_path=str(
         kubelet.device_path(volume, "pod") if access == "block" else path))

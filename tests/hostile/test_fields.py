@@ -18,7 +18,7 @@ from kubelet import PersistentVolume
 
 METHODS = requests_of.all_methods()
 ANSWER_SECONDS = 60
-MAX_MESSAGE = 2048  # bytes: clients take no more than 8 KiB of headers, in which a byte may be three
+MAX_MESSAGE = 2048  # clients accept 8 KiB of headers, in which a byte may take three
 MAX_LOG_LINE = 16 << 10
 
 NOT_SERVED = {"ControllerPublishVolume", "ControllerUnpublishVolume", "ControllerModifyVolume",

@@ -20,7 +20,7 @@ ROUNDS = 200
 
 
 def raw_call(channel, method, data):
-    """Sends bytes as they are; the code of the answer."""
+    """Sends raw bytes; returns the code of the answer."""
     call = channel.unary_unary(f"/{method.containing_service.full_name}/{method.name}",
                                request_serializer=lambda message: message,
                                response_deserializer=lambda message: message)

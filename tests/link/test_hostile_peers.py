@@ -124,7 +124,7 @@ def test_a_peer_that_never_says_its_name(victim, directory, metrics_port):
 def test_a_peer_that_never_finishes_the_handshake(victim):
     with socket.create_connection(("127.0.0.1", victim.controller.port)) as silent:
         silent.settimeout(ENDED_SECONDS)
-        silent.sendall(b"\x16\x03\x01\x02")  # the start of a TLS record, and no more
+        silent.sendall(b"\x16\x03\x01\x02")  # only the start of a TLS record
         with contextlib.suppress(ConnectionResetError):
             assert silent.recv(1) == b""
 

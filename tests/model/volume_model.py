@@ -128,7 +128,7 @@ class Volume:
         if self.staged_at is None:
             return {"FAILED_PRECONDITION"}
         if not self.published and not self.mounted:
-            return {"NOT_FOUND"}  # it is to be seen nowhere
+            return {"NOT_FOUND"}  # it is not visible anywhere
         space = {"OUT_OF_RANGE"} if size > self.capacity else set()
         if self.block:
             return {"OK"} | space

@@ -275,7 +275,7 @@ class Worker:
                 volume.filesystem_size = volume.capacity
 
     def place_of(self, volume):
-        """Where the volume is to be seen, as far as it is anywhere."""
+        """A path at which the volume is visible, if there is one."""
         if volume.published or not volume.mounted:
             return self.ground.target_path(volume.name, min(volume.published, default=0))
         return self.ground.staging_path(volume.name, volume.staged_at)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for what other threads do.
+// Waiting for other threads.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 
 namespace holdfast::test {
 
-// Longer than anything that a test waits for.
+// Longer than any wait of a test.
 inline constexpr std::chrono::seconds kPatience{30};
 
 inline std::chrono::steady_clock::time_point Patience() {
@@ -19,7 +19,7 @@ inline std::chrono::steady_clock::time_point In(std::chrono::milliseconds time) 
   return std::chrono::steady_clock::now() + time;
 }
 
-// Fails the test if the condition does not come true. On the test's own thread.
+// Fails the test if the condition does not become true. Called on the test's own thread.
 template <typename Condition>
 void Await(Condition condition) {
   const auto end = Patience();

@@ -21,7 +21,7 @@ inline csi::v1::VolumeCapability MountCapability() {
   return capability;
 }
 
-// For one of these nodes; without them for any.
+// Accessible from one of these nodes; from any if there are none.
 inline csi::v1::CreateVolumeRequest CreateOf(const std::string& name,
                                              const std::vector<std::string>& nodes = {},
                                              Bytes bytes = kMiB) {

@@ -13,7 +13,7 @@ namespace holdfast::test {
 
 class InProcessServer final {
  public:
-  // The services outlive it.
+  // The services must outlive it.
   InProcessServer(std::initializer_list<grpc::Service*> services) {
     grpc::ServerBuilder builder;
     for (grpc::Service* const service : services) builder.RegisterService(service);
@@ -22,7 +22,7 @@ class InProcessServer final {
   }
   InProcessServer(const InProcessServer&) = delete;
   InProcessServer& operator=(const InProcessServer&) = delete;
-  // Cancels the calls that run.
+  // Cancels the running calls.
   ~InProcessServer() { server_->Shutdown(std::chrono::system_clock::now()); }
 
   [[nodiscard]] std::shared_ptr<grpc::Channel> NewChannel() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream to the hub as a node holds it, message by message: a test decides what is said and when.
+// A stream to the hub as a node holds it, message by message: the test decides what is sent and
+// when.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -25,7 +26,7 @@ namespace holdfast::test {
 
 inline constexpr char kPoolUuid[] = "11111111-2222-3333-4444-555555555555";
 
-// Believes every peer, until it objects.
+// Accepts every peer, until it is set to refuse.
 class Belief final : public link::NodeIdentity {
  public:
   absl::Status Check(const std::vector<std::string>&, const link::v1::Register&) override {
@@ -48,7 +49,7 @@ inline link::v1::Register RegisterOf(const std::string& node,
   return message;
 }
 
-// Of its pool "default".
+// The capacity of its pool "default".
 inline link::v1::Volumes VolumesOf(const std::vector<std::string>& names) {
   link::v1::Volumes part;
   for (const std::string& name : names) {
@@ -59,10 +60,10 @@ inline link::v1::Volumes VolumesOf(const std::vector<std::string>& names) {
   return part;
 }
 
-// Used by the test's thread; only the answers are given on another one.
+// Used by the test's thread; only the answers are given on another thread.
 class LinkPeer final {
  public:
-  // What a command is answered with; nothing: it is not answered, or later by Answer.
+  // The answer to a command; empty: no answer, or a later one through Answer.
   using Answerer = std::function<std::optional<link::v1::Result>(const link::v1::Command&)>;
 
   explicit LinkPeer(const std::shared_ptr<grpc::Channel>& channel)
@@ -74,7 +75,7 @@ class LinkPeer final {
     (void)AwaitEnd();
   }
 
-  // False if the stream is over.
+  // False if the stream has ended.
   bool Send(const link::v1::FromNode& message) {
     const std::lock_guard lock(writing_);
     return stream_->Write(message);
@@ -107,7 +108,7 @@ class LinkPeer final {
     return Send(frame);
   }
 
-  // The challenge that answers Register; empty when the hub ends the stream instead.
+  // The challenge that answers Register; empty if the hub ends the stream instead.
   std::string TakeChallenge() {
     link::v1::ToNode message;
     if (!stream_->Read(&message)) return "";
@@ -115,7 +116,8 @@ class LinkPeer final {
     return message.challenge().nonce();
   }
 
-  // All that a node says of itself, and from then on answers; false if the hub ends the stream.
+  // Sends everything that a node reports about itself, and answers commands from then on. False if
+  // the hub ends the stream.
   bool Join(
       const link::v1::Register& description, const std::vector<link::v1::Volumes>& parts = {},
       Answerer answerer = [](const auto&) { return link::v1::Result(); }) {
@@ -130,7 +132,7 @@ class LinkPeer final {
     return true;
   }
 
-  // The commands that have come, once there are `count`.
+  // The commands that have arrived, once there are `count`.
   std::vector<link::v1::Command> AwaitCommands(std::size_t count) {
     std::unique_lock lock(mutex_);
     REQUIRE(came_.wait_until(lock, Patience(), [&] { return commands_.size() >= count; }));
@@ -140,7 +142,7 @@ class LinkPeer final {
   // As if the node had died.
   void Cut() { context_.TryCancel(); }
 
-  // How the hub has ended the stream; waits until it does.
+  // Waits until the hub has ended the stream; returns its reason.
   absl::Status AwaitEnd() {
     if (end_) return *end_;
     if (reader_.joinable()) {
@@ -154,7 +156,7 @@ class LinkPeer final {
   }
 
  private:
-  // A stream that the hub should have ended ends then.
+  // A time limit for streams that the hub should end, but does not.
   static grpc::ClientContext* Limited(grpc::ClientContext& context) {
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
     return &context;

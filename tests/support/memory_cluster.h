@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A controller as a CO calls it: hub, router, a pool of its own, and nodes. In one process, without
+// A controller as a CO calls it: hub, router, its own pool, and nodes. In one process, without
 // sockets.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace holdfast::test {
 
-// A CO's controller with nodes and a pool "shared" of its own.
+// A CO's controller with nodes and its own pool "shared".
 struct MemoryCluster {
   using Stub = csi::v1::Controller::Stub;
   using Methods = std::vector<std::string>;
@@ -94,13 +94,13 @@ struct MemoryCluster {
     return response.available_capacity();
   }
 
-  // Made in the pool "shared".
+  // Creates it in the pool "shared".
   std::string CreateShared(const std::string& name) {
     csi::v1::CreateVolumeRequest request = CreateOf(name);
     (*request.mutable_parameters())["pool"] = "shared";
     return Value(Create(request)).volume().volume_id();
   }
-  // By node, what each has heard since the last question.
+  // By node, the methods that each has received since the last query.
   std::map<std::string, Methods> TakeMethods() {
     std::map<std::string, Methods> heard;
     for (MemoryNode& node : nodes) {
@@ -117,7 +117,7 @@ struct MemoryCluster {
       {kDriverName, true, hub, own.pools, *own.service, own.locks, own.calls}};
   InProcessServer server{&hub.service(), &router};
   std::unique_ptr<Stub> stub = std::make_unique<Stub>(server.NewChannel());
-  std::list<MemoryNode> nodes;  // the last: their streams are the server's
+  std::list<MemoryNode> nodes;  // the last: their streams belong to the server
 };
 
 }  // namespace holdfast::test

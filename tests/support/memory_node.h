@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node of a controller: its own Controller service over a pool in memory, behind a stream to the
-// hub. All that is said is what a node says; only the stream's upkeep (NodeLink) is the test's.
+// hub. All messages are those of a real node; only the stream itself (NodeLink) is replaced by the
+// test.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -48,7 +49,7 @@ class MemoryNode final {
  public:
   using Answerer = LinkPeer::Answerer;
 
-  // Connects, and says that its pool "default" has `room`. Hub and server outlive it.
+  // Connects, and reports that its pool "default" has `room`. Hub and server must outlive it.
   MemoryNode(link::Hub& hub, const InProcessServer& server, std::string name, Bytes room = kTiB)
       : hub_(hub), server_(server), name_(std::move(name)), room_(room) {
     Connect();
@@ -56,7 +57,7 @@ class MemoryNode final {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Opens a stream, on which it names the volumes that it has now. An older one ends before.
+  // Opens a stream, on which it names its present volumes. An older stream ends first.
   void Connect() {
     link::v1::Register description = controller::DescribeNode(kDriverName, name_, own_.pools);
     for (link::v1::Pool& pool : *description.mutable_pools()->mutable_pools()) SetRoom(pool);
@@ -73,17 +74,17 @@ class MemoryNode final {
     REQUIRE(hub_.WaitFor(name_, Patience()));
   }
 
-  // When it returns, the hub has noticed.
+  // When it returns, the hub has noticed that the node is gone.
   void Leave() {
     if (peer_ == nullptr) return;
     peer_.reset();
     Await([this] { return hub_.Nodes({name_}).empty(); });
   }
 
-  // The stream breaks, at some time after this. Answerers may call it.
+  // The stream breaks some time after this call. Answerers may call it.
   void Die() { peer_->Cut(); }
 
-  // Answers commands from now on, in place of the service.
+  // Answers commands from now on, instead of the service.
   void SetAnswerer(Answerer answerer) {
     const std::lock_guard lock(mutex_);
     answerer_ = std::move(answerer);
@@ -104,12 +105,12 @@ class MemoryNode final {
   }
   void AnswerAgain() { SetAnswerer(nullptr); }
 
-  // Carries the command out; the service's answer.
+  // Executes the command; returns the service's answer.
   link::v1::Result Carry(const link::v1::Command& command) {
     return controller::Execute(*own_.service, command);
   }
 
-  // The commands that have come since the last question.
+  // The commands that have arrived since the last query.
   std::vector<link::v1::Command> TakeCommands() {
     const std::lock_guard lock(mutex_);
     return std::exchange(heard_, {});
@@ -119,7 +120,7 @@ class MemoryNode final {
     for (const link::v1::Command& command : TakeCommands()) methods.push_back(command.method());
     return methods;
   }
-  // Waits for a command that was not taken yet.
+  // Waits for a command that has not been taken yet.
   void AwaitCommand() {
     Await([this] {
       const std::lock_guard lock(mutex_);
@@ -130,12 +131,12 @@ class MemoryNode final {
   [[nodiscard]] std::string IdOf(const std::string& volume) const {
     return Value(own_.pools.Find("default"))->IdForName(volume).ToString();
   }
-  // Whether the node has such a volume.
+  // Returns whether the node has such a volume.
   [[nodiscard]] bool Has(const std::string& volume) const {
     pool::Pool* const pool = Value(own_.pools.Find("default"));
     return pool->Get(pool->IdForName(volume)).ok();
   }
-  // As if it had been made in the past.
+  // As if it had been created earlier.
   void Make(const std::string& volume) {
     VolumeSpec spec;
     spec.name = volume;

@@ -108,7 +108,7 @@ the root or contains another mount of the pod. */}}
     # At the same path as on the host: kubelet names paths below it.
     - {name: kubelet, mountPath: {{ .Values.kubeletPath }}, mountPropagation: Bidirectional}
     - {name: devices, mountPath: /dev}
-    # A container's own /sys is read-only wherever that of its pod's sandbox is.
+    # A container's own /sys is read-only if its pod's sandbox has a read-only /sys.
     - {name: sys, mountPath: /sys}
     - {name: state, mountPath: {{ .Values.stateDir }}}
     {{- range include "holdfast.poolDirectories" . | fromJsonArray }}

@@ -1,5 +1,5 @@
-{{/* The value of the driver's --pool flag for a pool: the template of its kind, and the keys that need
-nothing but their value. Takes the pool and the component: controller or node. */}}
+{{/* The value of the driver's --pool flag for a pool: the text from its kind's template, and the keys that
+are copied unchanged. Takes the pool and the component: controller or node. */}}
 {{- define "holdfast.pool" -}}
 {{- $pool := index . 0 }}
 {{- if $pool.rbd -}}

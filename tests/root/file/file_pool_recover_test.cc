@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts on every half-done state that a kill can leave, each made by hand.
+// Starts with every half-done state that a kill can leave, each created by the test.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of before, or of the middle of, a growth that was over long ago.
+// Records from before, or from the middle of, a growth that was finished long ago.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A volume that was formatted and used, under a record of before that.
+// A volume that was formatted and used, with a record from before that.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/xattr.h>

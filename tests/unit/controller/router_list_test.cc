@@ -21,7 +21,7 @@ constexpr std::chrono::hours kNever{1};
 
 using Entries = std::map<std::string, csi::v1::ListVolumesResponse::Entry>;
 
-// All pages; each but the last is full.
+// All pages; each page except the last is full.
 Entries ListInPages(Cluster& cluster, int size, milliseconds time = test::kPatience) {
   Entries entries;
   std::string token;
@@ -105,7 +105,7 @@ TEST_CASE("a node cannot put other nodes' volumes into a list; what it leaves ou
   const Entries whole = ListInPages(cluster, 0);
   CHECK(whole.size() == 1);
   CHECK(whole.contains(node.IdOf("a")));
-  // What may be on its next page is not gone.
+  // A volume that may be on its next page is not missing.
   answer.set_next_token("more");
   node.Say(answer);
   const Entries part = ListInPages(cluster, 0);

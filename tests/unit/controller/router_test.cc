@@ -25,7 +25,7 @@ const Methods kNothing;
 
 using Heard = std::map<std::string, Methods>;
 
-// A good call of each RPC, about that volume where it is about one.
+// A valid call of each RPC, about that volume if it is about a volume.
 std::map<std::string, std::function<absl::Status()>> GoodCalls(Cluster& cluster,
                                                                const std::string& id) {
   return {
@@ -68,7 +68,7 @@ TEST_CASE("each RPC of the table is heard by the nodes that answer it, and by no
         CHECK(heard == Heard{{"n1", {method}}, {"n2", {method}}});
         break;
       case AnsweredBy::kController:
-        // Whether a volume that is to be published exists is asked of its node.
+        // The volume's node decides whether a volume that is to be published exists.
         if (method == "ControllerPublishVolume") {
           CHECK(heard == Heard{{"n2", {"ControllerGetVolume"}}});
         } else {
@@ -319,7 +319,7 @@ TEST_CASE("capacity: of all nodes, of one, of the controller's own pool") {
   by_many.mutable_volume_capabilities(0)->mutable_access_mode()->set_mode(
       csi::v1::VolumeCapability::AccessMode::MULTI_NODE_MULTI_WRITER);
   CHECK(test::Value(cluster.Call(&Stub::GetCapacity, by_many)).available_capacity() == 0);
-  // "No room" of a node that is away would be false.
+  // "No room" would be false for a node that is away.
   n1.Leave();
   CHECK_FAILS(cluster.Capacity("n1"), kUnavailable, "'n1' is not connected");
   CHECK(test::Value(cluster.Capacity()) == 5 * kGiB);

@@ -43,7 +43,7 @@ struct Cluster {
     RETURN_IF_ERROR(creation.Create(request, wanted, deadline, response));
     return response.volume();
   }
-  // The node that a new volume of that name was made on.
+  // The node on which a new volume with that name was created.
   std::string PlaceOf(const csi::v1::CreateVolumeRequest& request) {
     const csi::v1::Volume volume = test::Value(Create(request));
     const auto id = VolumeId::Parse(volume.volume_id());
@@ -59,7 +59,7 @@ struct Cluster {
   KeyLock locks;
   VolumeCreation creation{test::kDriverName, hub, locks};
   test::InProcessServer server{&hub.service()};
-  std::list<MemoryNode> nodes;  // the last: their streams are the server's
+  std::list<MemoryNode> nodes;  // the last: their streams belong to the server
 };
 
 TEST_CASE("a volume that may be anywhere is made where most room is") {
@@ -165,15 +165,15 @@ TEST_CASE("a node that refuses is followed by the next, up to a limit") {
       if (&node != &last) node.Refuse(code, "no from " + node.name());
     }
   };
-  // The next node may have the room that this one has not.
+  // The next node may have the space that this one lacks.
   refuse(absl::StatusCode::kResourceExhausted);
   CHECK(cluster.PlaceOf(CreateOf("a", names)) == "n6");
   for (MemoryNode& node : cluster.nodes) CHECK(node.TakeMethods() == kCreate);
-  // Other refusals would be the same everywhere.
+  // Other refusals would be the same on every node.
   refuse(absl::StatusCode::kInvalidArgument);
   CHECK_FAILS(cluster.Create(CreateOf("b", names)), kInvalidArgument, "node 'n4': no from n4");
   CHECK(last.TakeMethods() == kNothing);
-  // A node that did not name the volume when it connected is not believed that it has it.
+  // If a node did not name the volume when it connected, it is not believed to have it.
   refuse(absl::StatusCode::kAlreadyExists);
   CHECK(cluster.PlaceOf(CreateOf("c", {"n1", "n6"})) == "n6");
 }
@@ -218,7 +218,7 @@ TEST_CASE("a node whose answer is not believed loses the volume to the next") {
   MemoryNode& n2 = cluster.Add("n2");
   CHECK(cluster.PlaceOf(CreateOf("pv", {"n1", "n2"})) == "n2");
   CHECK(cluster.hub.names().FindSuperseded("pv", "n1"));
-  // Repeated, it is the one of n2, whatever n1 has.
+  // The repeated call returns n2's volume, whatever n1 has.
   CHECK(cluster.PlaceOf(CreateOf("pv", {"n1", "n2"})) == "n2");
   CHECK(n2.Has("pv"));
 }
@@ -240,7 +240,7 @@ TEST_CASE("after a start nothing is made until it is known what the nodes have")
   CHECK_FAILS(cluster.Create(CreateOf("pv", {"n1", "n2"}), In(kSoon)), kUnavailable,
               "has just started");
   CHECK(n1.TakeMethods() == kNothing);
-  // Where only one may have it, that one is enough.
+  // If only one node may have it, that node is enough.
   CHECK(cluster.PlaceOf(CreateOf("pv", {"n1"})) == "n1");
   CHECK_FAILS(cluster.Create(CreateOf("other", {"n2"}), In(kSoon)), kUnavailable,
               "has just started");
@@ -276,12 +276,12 @@ TEST_CASE("a creation in doubt on a node that is away is given up there, and mad
   n1.Leave();
   CHECK(cluster.PlaceOf(CreateOf("pv", {"n1", "n2"})) == "n2");
   CHECK(cluster.hub.names().FindSuperseded("pv", "n1"));
-  // What n1 has of that name is not the volume, also when it is back and says so.
+  // n1's volume with that name is not the volume, even if n1 returns and reports it.
   n1.AnswerAgain();
   n1.Connect();
   CHECK(n1.Has("pv"));
   CHECK(cluster.PlaceOf(CreateOf("pv", {"n1", "n2"})) == "n2");
-  // Before n1 may make a volume of that name again, the old one is deleted there.
+  // Before n1 may create a volume with that name again, the old one is deleted there.
   (void)n1.TakeMethods();
   const VolumeId made = *VolumeId::Parse(n2.IdOf("pv"));
   cluster.hub.names().Deleted(made);
@@ -301,7 +301,7 @@ TEST_CASE("a node that is there and does not answer keeps a creation only for so
     CHECK_FAILS(cluster.Create(request, In(kSoon)), kDeadlineExceeded, "'n1' has not answered yet");
   }
   CHECK(n2.TakeMethods() == kNothing);
-  // The call in which its patience ends has no time left for another node.
+  // The call in which the wait for a node ends has no time left for another node.
   (void)cluster.Create(request, In(kSoon));
   CHECK(cluster.PlaceOf(request) == "n2");
   CHECK(cluster.hub.names().FindSuperseded("pv", "n1"));

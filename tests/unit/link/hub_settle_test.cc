@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time after a controller's start in which nodes come back.
+// The time after a controller's start in which nodes return.
 #include <catch2/catch.hpp>
 #include <future>
 

@@ -192,7 +192,8 @@ TEST_CASE("a node of the same name with another disk is refused, also when the f
   Await([&] { return controller.hub.CountNodes() == 0; });
   CHECK_FAILS(controller.Refusal(RegisterOf("n1", RandomUuid())), kFailedPrecondition,
               "two nodes of one name");
-  // One whose disk is not there says nothing of it, and the disk that comes back is the old one.
+  // If its disk is missing, a node reports no id for the pool, and the disk that returns is the old
+  // one.
   v1::Register without_disk = RegisterOf("n1", "");
   without_disk.mutable_pools()->mutable_pools(0)->set_problem("its disk is not mounted");
   peer = controller.Connect(without_disk);
@@ -312,7 +313,7 @@ TEST_CASE("a hub that stops ends all streams, keeps no call and takes no more") 
   CHECK_FAILS(controller.Dial()->AwaitEnd(), kUnavailable, "is stopping");
 }
 
-// Counts, and refuses streams beyond the first.
+// Counts streams, and refuses those beyond the first.
 class OneStream final : public PeerWatch {
  public:
   bool StreamStarts(const std::string&) override { return ++started == 1; }

@@ -81,7 +81,7 @@ def client_addresses():
 
 
 class PatientDriver(Driver):
-    """Repeats a staging, as kubelet does, until the cluster has forgotten the client of before."""
+    """Repeats a staging, as kubelet does, until the cluster has forgotten the earlier client."""
 
     def stage(self, volume):
         until(lambda: self._stages(volume), f"the client of before keeps {volume.name}")
