@@ -139,6 +139,7 @@ void Server::Stop() {
   calls_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   RetireIdleDevices();
   LogInfo("stopped");
+  guard_->Stopped();
 }
 
 }  // namespace holdfast::server

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kLateExit = 1;
 constexpr std::chrono::seconds kLateTime{1};  // for what is done when it is late
+constexpr std::chrono::seconds kTeardownTime{5};
 
 sigset_t EndingSignals() {
   sigset_t signals;
@@ -25,15 +26,15 @@ sigset_t EndingSignals() {
   return signals;
 }
 
-// False when the time has passed.
-bool ReadableWithin(int fd, std::chrono::milliseconds time) {
-  pollfd watched{fd, POLLIN, 0};
+// Whether one of two can be read in that time.
+bool EitherReadableWithin(int first, int second, std::chrono::milliseconds time) {
+  pollfd watched[] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
   const auto end = std::chrono::steady_clock::now() + time;
   while (true) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     if (left.count() < 0) return false;
-    const int ready = ::poll(&watched, 1, static_cast<int>(left.count()));
+    const int ready = ::poll(watched, std::size(watched), static_cast<int>(left.count()));
     if (ready > 0) return true;
   }
 }
@@ -43,7 +44,8 @@ bool ReadableWithin(int fd, std::chrono::milliseconds time) {
 absl::StatusOr<std::unique_ptr<StopGuard>> StopGuard::Start(std::chrono::seconds limit,
                                                             std::function<void()> late) {
   std::unique_ptr<StopGuard> guard(new StopGuard(limit, std::move(late)));
-  if (!guard->signals_.valid() || !guard->stopping_.valid() || !guard->ending_.valid()) {
+  if (!guard->signals_.valid() || !guard->stopping_.valid() || !guard->stopped_.valid() ||
+      !guard->ending_.valid()) {
     return Unavailable("no descriptor is left to wait for signals");
   }
   try {
@@ -60,6 +62,7 @@ StopGuard::StopGuard(std::chrono::seconds limit, std::function<void()> late)
   ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
   signals_ = os::UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC));
   stopping_ = os::UniqueFd(::eventfd(0, EFD_CLOEXEC));
+  stopped_ = os::UniqueFd(::eventfd(0, EFD_CLOEXEC));
   ending_ = os::UniqueFd(::eventfd(0, EFD_CLOEXEC));
   // For an end that hangs itself. A handler, because the first process of a container is not ended
   // by a signal that it has none for.
@@ -81,6 +84,8 @@ int StopGuard::Wait() const {
   return signal;
 }
 
+void StopGuard::Stopped() const { ::eventfd_write(stopped_.get(), 1); }
+
 // Until Wait is called, a signal is pending.
 void StopGuard::Run() {
   pollfd watched[] = {
@@ -88,9 +93,12 @@ void StopGuard::Run() {
   while (::poll(watched, std::size(watched), -1) < 0) continue;
   if (watched[0].revents != 0) return;
   ::alarm(static_cast<unsigned>((limit_ + kLateTime).count()));
-  if (ReadableWithin(ending_.get(), limit_)) return;
-  late_();
-  ::_exit(kLateExit);
+  if (!EitherReadableWithin(stopped_.get(), ending_.get(), limit_)) {
+    late_();
+    ::_exit(kLateExit);
+  }
+  ::alarm(0);
+  if (!EitherReadableWithin(ending_.get(), -1, kTeardownTime)) ::_exit(0);
 }
 
 }  // namespace holdfast::server

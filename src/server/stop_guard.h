@@ -14,8 +14,8 @@
 namespace holdfast::server {
 
 // From its start on SIGTERM and SIGINT are waited for and end nothing by themselves. When one has
-// come and this has not gone within `limit`, `late` is called on a thread of its own, and the
-// process ends with exit code 1, a second later at the latest.
+// come and neither Stopped() was called nor this destroyed within `limit`, `late` is called on a
+// thread of its own, and the process ends with exit code 1, a second later at the latest.
 class StopGuard final {
  public:
   // UNAVAILABLE when no thread or descriptor is available.
@@ -28,6 +28,11 @@ class StopGuard final {
   // Waits for a signal and returns its number. Once, on the thread that started this.
   [[nodiscard]] int Wait() const;
 
+  // Only memory and library threads are left to be given up. If they have not ended 5 s later, the
+  // process ends with exit code 0: gRPC 1.51 waits indefinitely for a thread that it once could not
+  // start. Any thread.
+  void Stopped() const;
+
  private:
   StopGuard(std::chrono::seconds limit, std::function<void()> late);
   void Run();
@@ -37,6 +42,7 @@ class StopGuard final {
   sigset_t before_{};      // the mask of the thread that started it
   os::UniqueFd signals_;   // shows that a signal has come, and is not read
   os::UniqueFd stopping_;  // eventfds
+  os::UniqueFd stopped_;
   os::UniqueFd ending_;
   std::thread thread_;
 };
