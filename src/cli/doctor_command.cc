@@ -11,8 +11,8 @@
 #include "cli/filesystem_checks.h"
 #include "cli/host_checks.h"
 #include "cli/instance_checks.h"
+#include "cli/serve_flags.h"
 #include "cli/terminal.h"
-#include "core/config_file.h"
 #include "core/finding.h"
 #include "fs/filesystem.h"
 #include "server/pool_kinds.h"
@@ -31,25 +31,14 @@ cannot do its work without it; "warning": something will not work, or not as wel
 Exit code: 0 if nothing is missing, 1 if something is, 2 if the flags or the file are wrong.)";
 
 struct Flags {
-  std::string config_path;
-  std::string endpoint;
-  std::string state_dir;
+  ServeFlags settings;
   std::string output = "table";
-  std::vector<std::string> pools;
 };
 
-absl::StatusOr<Config> BuildConfig(const Flags& flags) {
-  Config config;
-  if (!flags.config_path.empty()) {
-    ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path, server::KnownPoolSyntaxes()));
-  }
-  if (!flags.endpoint.empty()) config.endpoint = flags.endpoint;
-  if (!flags.state_dir.empty()) config.state_dir = flags.state_dir;
-  if (!flags.pools.empty()) config.pools.clear();
-  for (const std::string& text : flags.pools) {
-    ASSIGN_OR_RETURN(PoolConfig pool, ParsePool(text, server::KnownPoolSyntaxes()));
-    config.pools.push_back(std::move(pool));
-  }
+constexpr std::string_view kSettings[] = {"pools", "endpoint", "stateDir"};
+
+absl::StatusOr<Config> ConfigToCheck(const Flags& flags) {
+  ASSIGN_OR_RETURN(Config config, BuildConfig(flags.settings, server::KnownPoolSyntaxes()));
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) != nullptr) continue;
     return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
@@ -156,7 +145,7 @@ std::string Json(const std::vector<Finding>& findings) {
 }
 
 int Run(const Flags& flags) {
-  const auto config = BuildConfig(flags);
+  const auto config = ConfigToCheck(flags);
   if (!config.ok()) return ExitCode(config.status());
   const std::vector<Finding> findings = Examine(*config);
   std::cout << (flags.output == "json" ? Json(findings) : Text(findings, WantsColours()));
@@ -171,15 +160,7 @@ void AddDoctorCommand(CLI::App& app, Action& run) {
   CLI::App& doctor =
       *app.add_subcommand("doctor", "Check this host: what is missing, why it matters, the remedy");
   doctor.footer(kFooter);
-  doctor.add_option("--config", flags->config_path, "The YAML file that `holdfast serve` gets");
-  doctor.add_option("--pool", flags->pools, "Check this pool, written as for serve")->take_all();
-  doctor
-      .add_option("--endpoint", flags->endpoint,
-                  fmt::format("Unix socket to look at (default: {})", Config().endpoint))
-      ->envname("CSI_ENDPOINT");
-  doctor.add_option(
-      "--state-dir", flags->state_dir,
-      fmt::format("Directory for Holdfast's own state (default: {})", Config().state_dir));
+  AddSettingFlags(doctor, flags->settings, server::KnownPoolSyntaxes(), kSettings);
   doctor.add_option("--output", flags->output, "How to show it")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

@@ -21,7 +21,7 @@ std::string HelpOf(const Setting& setting, PoolSyntaxes kinds) {
   return fmt::format("{} (default: {})", setting.help, setting.fallback);
 }
 
-CLI::Option* AddOption(CLI::App& serve, const Setting& setting, ServeFlags& flags,
+CLI::Option* AddOption(CLI::App& verb, const Setting& setting, ServeFlags& flags,
                        PoolSyntaxes kinds) {
   const std::string help = HelpOf(setting, kinds);
   const std::string flag(setting.flag);
@@ -30,16 +30,16 @@ CLI::Option* AddOption(CLI::App& serve, const Setting& setting, ServeFlags& flag
   };
   switch (setting.type) {
     case SettingType::kSwitch:
-      return serve.add_flag(flag, flags.switches[setting.key], help);
+      return verb.add_flag(flag, flags.switches[setting.key], help);
     case SettingType::kList:
     case SettingType::kPools:
-      return serve.add_option_function<Texts>(flag, give, help)->take_all();
+      return verb.add_option_function<Texts>(flag, give, help)->take_all();
     case SettingType::kText:
     case SettingType::kNumber:
       break;
   }
   // An empty text means "not given".
-  return serve.add_option_function<std::string>(
+  return verb.add_option_function<std::string>(
       flag,
       [give](const std::string& text) {
         if (!text.empty()) give({text});
@@ -49,8 +49,8 @@ CLI::Option* AddOption(CLI::App& serve, const Setting& setting, ServeFlags& flag
 
 Texts Given(const ServeFlags& flags, const Setting& setting) {
   if (setting.type == SettingType::kSwitch) {
-    const std::string& text = flags.switches.at(setting.key);
-    return text.empty() ? Texts() : Texts{text};
+    const auto given = flags.switches.find(setting.key);
+    return given == flags.switches.end() || given->second.empty() ? Texts() : Texts{given->second};
   }
   const auto given = flags.settings.find(setting.key);
   return given == flags.settings.end() ? Texts() : given->second;
@@ -78,20 +78,27 @@ void NameNode(Config& config) {
 
 }  // namespace
 
-void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds) {
+void AddSettingFlags(CLI::App& verb, ServeFlags& flags, PoolSyntaxes kinds,
+                     std::span<const std::string_view> keys) {
   for (const Setting& setting : Settings()) {
-    CLI::Option* const option = AddOption(serve, setting, flags, kinds);
+    if (std::ranges::find(keys, setting.key) == keys.end()) continue;
+    CLI::Option* const option = AddOption(verb, setting, flags, kinds);
     if (!setting.value.empty()) option->type_name(std::string(setting.value));
     if (!setting.environment.empty()) option->envname(std::string(setting.environment));
   }
+  verb.add_option("--config", flags.config_path,
+                  "YAML file with the settings of serve; flags override it")
+      ->type_name("FILE");
+}
+
+void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds) {
+  std::vector<std::string_view> keys;
+  std::ranges::transform(Settings(), std::back_inserter(keys), &Setting::key);
+  AddSettingFlags(serve, flags, kinds, keys);
   serve
       .add_option("--accept-moved-pool", flags.moved_pools,
                   "A pool that was copied to another filesystem on purpose; for one start")
       ->type_name("NAME");
-  serve
-      .add_option("--config", flags.config_path,
-                  "YAML file with the same settings; flags override it")
-      ->type_name("FILE");
 }
 
 absl::StatusOr<Config> BuildConfig(const ServeFlags& flags, PoolSyntaxes kinds) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `holdfast serve`: a flag for each row of core/settings.h, and two that are
-// not settings.
+// not settings. `doctor` takes some of them.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,12 @@ struct ServeFlags {
   std::vector<std::string> moved_pools;
 };
 
-// Adds the options to the verb; parsing fills `flags`, which must live as long. The help names the
-// `kinds` of pools.
+// Adds the flags of the settings with these keys, and --config. Parsing fills `flags`, which must
+// live as long as the verb. The help names the `kinds` of pools.
+void AddSettingFlags(CLI::App& verb, ServeFlags& flags, PoolSyntaxes kinds,
+                     std::span<const std::string_view> keys);
+
+// All flags of `serve`.
 void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds);
 
 // The configuration: the file that the flags name, if any, and the flags over it. The node is named

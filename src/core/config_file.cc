@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/settings.h"
 #include "core/text_file.h"
@@ -60,8 +61,10 @@ absl::StatusOr<PoolConfig> PoolOf(const YAML::Node& node, PoolSyntaxes kinds) {
   std::string name;
   std::string storage;
   PoolKeys keys;
+  std::set<std::string> seen;
   for (const auto& entry : node) {
     ASSIGN_OR_RETURN(const std::string key, TextOf(entry.first));
+    if (!seen.insert(key).second) return InvalidArgument("key '{}' is given twice", key);
     const absl::StatusOr<std::string> value = TextOf(entry.second);
     RETURN_IF_ERROR(Annotate(value.status(), key));
     if (key == "name") {
@@ -76,6 +79,9 @@ absl::StatusOr<PoolConfig> PoolOf(const YAML::Node& node, PoolSyntaxes kinds) {
     }
   }
   RETURN_IF_ERROR(CheckPoolNames(name, storage, keys, kinds));
+  if (storage.empty()) {
+    return InvalidArgument("pool '{}' has no storage: give it the key {}", name, KindNames(kinds));
+  }
   return MakePoolConfig(name, storage, keys, kinds);
 }
 
@@ -123,7 +129,12 @@ absl::Status SetEntry(Config& config, const YAML::Node& key, const YAML::Node& v
 absl::StatusOr<Config> ConfigOf(const YAML::Node& root, PoolSyntaxes kinds) {
   if (!root.IsMap()) return InvalidArgument("the configuration must be a map of settings");
   Config config;
+  std::set<std::string> seen;
   for (const auto& entry : root) {
+    if (entry.first.IsScalar() && !seen.insert(entry.first.Scalar()).second) {
+      return InvalidArgument("{}: setting '{}' is given twice", Line(entry.first.Mark()),
+                             entry.first.Scalar());
+    }
     RETURN_IF_ERROR(
         Annotate(SetEntry(config, entry.first, entry.second, kinds), Line(entry.first.Mark())));
   }

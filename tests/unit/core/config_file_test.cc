@@ -78,6 +78,7 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
       {"maxVolumes: 99999999999999999999", "line 1: maxVolumes: '99999999999999999999' must be"},
       {"maxVolumes: 1.5", "line 1: maxVolumes: '1.5' must be a whole number"},
       {"maxVolumes: [1]", "line 1: maxVolumes: must be a single value"},
+      {"role: all\nattach: true\nrole: node", "line 3: setting 'role' is given twice"},
       {"attach: sometimes", "line 1: attach: must be true or false"},
       {"attach: [true]", "line 1: attach: must be true or false"},
       {"endpoint: [a, b]", "line 1: endpoint: must be a single value"},
@@ -100,7 +101,8 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
       {"pools: [{name: a, [b]: /a}]", "must be a single value"},
       {"pools: [{name: a, file: a}]", "absolute path"},
       {"pools: [{name: A, file: /a}]", "pool name 'A'"},
-      {"pools: [{name: a}]", "must be file:DIRECTORY"},
+      {"pools: [{name: a}]", "line 1: pool 'a' has no storage: give it the key file or rbd"},
+      {"pools: [{name: a, file: /a, file: /b}]", "line 1: pools: line 1: key 'file' is given twice"},
       {"pools: [{name: a, file: /a, watermark: 101%}]", "watermark='101'"},
       {"pools: [{name: a, file: {x: y}}]", "line 1: pools: line 1: file: must be a single value"},
   };
