@@ -64,12 +64,19 @@ absl::StatusOr<os::UniqueFd> OpenSource(const std::string& volume_id,
   return not_staged;
 }
 
-// Targets in the record that are really mounted, other than `target`.
+// Targets other than `target`: those in the record that are really mounted, and those that show the
+// raw device without being recorded, because a kill came between the bind and the record.
 std::vector<std::string> OtherTargets(const state::StageRecord& record, const MountTable& mounts,
-                                      const std::string& target) {
+                                      const std::string& target, const BlockDevice& device,
+                                      AccessType access_type) {
   std::vector<std::string> others;
   for (const auto& [path, publication] : record.publications) {
     if (path != target && mounts.At(path) != nullptr) others.push_back(path);
+  }
+  if (access_type != AccessType::kBlock) return others;
+  for (const MountEntry* const entry : mounts.OfDeviceNode(NodeName(device))) {
+    const std::string& path = entry->target;
+    if (path != target && !record.publications.contains(path)) others.push_back(path);
   }
   return others;
 }
@@ -78,7 +85,9 @@ std::vector<std::string> OtherTargets(const state::StageRecord& record, const Mo
 absl::Status RequireRoomForAnother(const state::StageRecord& record, AccessMode wanted,
                                    const std::vector<std::string>& others) {
   for (const std::string& other : others) {
-    const AccessMode present = record.publications.at(other).access_mode;
+    const auto recorded = record.publications.find(other);
+    if (recorded == record.publications.end()) continue;
+    const AccessMode present = recorded->second.access_mode;
     for (const AccessMode mode : {wanted, present}) {
       const bool alone = SharingOf(mode) == Sharing::kAlone;
       if (!alone || mode == AccessMode::kSingleNodeMultiWriter) continue;
@@ -90,10 +99,11 @@ absl::Status RequireRoomForAnother(const state::StageRecord& record, AccessMode 
   return absl::OkStatus();
 }
 
-// True when the target already shows the volume as asked for.
-absl::StatusOr<bool> IsPublished(const MountTable& mounts, const state::StageRecord& record,
-                                 const TargetPath& target, const BlockDevice& device,
-                                 AccessType access_type, const state::Publication& wanted) {
+// Whether the target already shows the volume. ALREADY_EXISTS if it shows something else, or not as
+// asked for. Of a publication that is not recorded only a mount itself says how it was made.
+absl::StatusOr<bool> IsBound(const MountTable& mounts, const state::StageRecord& record,
+                             const TargetPath& target, const BlockDevice& device,
+                             AccessType access_type, const state::Publication& wanted) {
   const MountEntry* const entry = mounts.At(target.path());
   if (entry == nullptr) return false;
   if (!Shows(*entry, device, access_type)) {
@@ -171,17 +181,20 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
       IsShownAt(target, *device, volume.access_type)) {
     return absl::OkStatus();
   }
-  // The first publication finds nothing in the table, so it does not read it.
-  const bool first = record->publications.empty() && target.HasNoMount();
+  // The first publication of a filesystem finds nothing in the table, so it does not read it.
+  const bool first = !block && record->publications.empty() && target.HasNoMount();
   ASSIGN_OR_RETURN(const MountTable mounts, first ? MountTable() : MountTable::Read());
-  ASSIGN_OR_RETURN(const bool published,
-                   IsPublished(mounts, *record, target, *device, volume.access_type, wanted));
-  if (published) return absl::OkStatus();
-  const std::vector<std::string> others = OtherTargets(*record, mounts, target.path());
+  ASSIGN_OR_RETURN(const bool bound,
+                   IsBound(mounts, *record, target, *device, volume.access_type, wanted));
+  if (bound && known != record->publications.end()) return absl::OkStatus();
+  const std::vector<std::string> others =
+      OtherTargets(*record, mounts, target.path(), *device, volume.access_type);
   RETURN_IF_ERROR(RequireRoomForAnother(*record, wanted.access_mode, others));
   if (block) RETURN_IF_ERROR(SetDeviceMode(*device, wanted.read_only, others));
-  RETURN_IF_ERROR(
-      BindAt(source, block ? device->path : staging.path(), target, volume.access_type, wanted));
+  if (!bound) {
+    RETURN_IF_ERROR(
+        BindAt(source, block ? device->path : staging.path(), target, volume.access_type, wanted));
+  }
   record->publications.insert_or_assign(target.path(), wanted);
   const absl::Status written = stages_.Write(*record);
   if (written.ok()) return written;

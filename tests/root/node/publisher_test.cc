@@ -281,6 +281,27 @@ TEST_CASE_METHOD(Block, "a raw block volume is read-only everywhere or nowhere")
   REQUIRE_OK(Unpublish(id, target("b")));
 }
 
+TEST_CASE_METHOD(Block, "a publication that a kill kept from being recorded counts") {
+  const bool first = GENERATE(false, true);
+  REQUIRE_OK(Publish(id, target("a"), BlockUse(), first));
+  state::StageRecord killed = test::Value(stages.Find(id.ToString()));
+  killed.publications.clear();
+  REQUIRE_OK(stages.Write(killed));
+  SECTION("also while it is not repeated") {
+    CHECK_FAILS(Publish(id, target("b"), BlockUse(), !first), kFailedPrecondition,
+                "is one or the other");
+    CHECK(Device().read_only == first);
+  }
+  SECTION("and is recorded when it is repeated") {
+    REQUIRE_OK(Publish(id, target("a"), BlockUse(), first));
+    CHECK(MountsAt(target("a")) == 1);
+    const state::StageRecord record = test::Value(stages.Find(id.ToString()));
+    REQUIRE(record.publications.contains(target("a")));
+    CHECK(record.publications.at(target("a")).read_only == first);
+  }
+  REQUIRE_OK(Unpublish(id, target("a")));
+}
+
 TEST_CASE_METHOD(Block, "a number that was read-only is writable for its next image") {
   REQUIRE_OK(Publish(id, target(), BlockUse(), true));
   REQUIRE_OK(Unpublish(id, target()));
