@@ -15,7 +15,7 @@
 #include "os/loop_device.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 namespace holdfast::cli {
 namespace {
@@ -43,7 +43,7 @@ absl::StatusOr<int> UnmountBelow(const std::string& path) {
   int count = 0;
   for (const os::MountEntry& mount : mounts.entries() | std::views::reverse) {
     if (!mount.target.starts_with(path + "/")) continue;
-    ASSIGN_OR_RETURN(const os::TargetPath target, os::TargetPath::Open(mount.target, "mount"));
+    ASSIGN_OR_RETURN(const os::RequestPath target, os::RequestPath::Open(mount.target, "mount"));
     RETURN_IF_ERROR(os::Unmount(target));
     ++count;
   }

@@ -11,7 +11,7 @@
 #include "cli/filesystem_checks.h"
 #include "cli/host_checks.h"
 #include "cli/instance_checks.h"
-#include "cli/serve_flags.h"
+#include "cli/setting_flags.h"
 #include "cli/terminal.h"
 #include "core/finding.h"
 #include "fs/filesystem.h"
@@ -31,7 +31,7 @@ cannot do its work without it; "warning": something will not work, or not as wel
 Exit code: 0 if nothing is missing, 1 if something is, 2 if the flags or the file are wrong.)";
 
 struct Flags {
-  ServeFlags settings;
+  SettingFlags settings;
   std::string output = "table";
 };
 
@@ -48,7 +48,7 @@ absl::StatusOr<Config> ConfigToCheck(const Flags& flags) {
   return config;
 }
 
-// What volumes get that name no filesystem.
+// The default filesystems of the pools.
 std::set<std::string> DefaultFilesystems(const Config& config) {
   if (config.pools.empty()) return {PoolConfig().default_filesystem};
   std::set<std::string> names;
@@ -161,7 +161,7 @@ void AddDoctorCommand(CLI::App& app, Action& run) {
       *app.add_subcommand("doctor", "Check this host: what is missing, why it matters, the remedy");
   doctor.footer(kFooter);
   AddSettingFlags(doctor, flags->settings, server::KnownPoolSyntaxes(), kSettings);
-  doctor.add_option("--output", flags->output, "How to show it")
+  doctor.add_option("--output", flags->output, "Output format")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   doctor.callback([flags, &run] { run = [flags] { return Run(*flags); }; });

@@ -13,17 +13,6 @@
 namespace holdfast::cli {
 namespace {
 
-// The kernel's module that mounts it.
-std::string ModuleOf(const std::string& filesystem) {
-  return filesystem == "ext3" ? "ext4" : filesystem;
-}
-
-std::string PackageOf(const std::string& filesystem) {
-  if (filesystem == "xfs") return "xfsprogs";
-  if (filesystem == "btrfs") return "btrfs-progs";
-  return "e2fsprogs";
-}
-
 // Each line of /proc/filesystems ends with a name.
 bool IsRegistered(const std::string& filesystem) {
   std::ifstream file("/proc/filesystems");
@@ -39,7 +28,8 @@ std::optional<bool> IsLoadable(const std::string& filesystem, const std::string&
   if (!file) return std::nullopt;
   std::ostringstream text;
   text << file.rdbuf();
-  return text.str().find(fmt::format("/{}.ko", ModuleOf(filesystem))) != std::string::npos;
+  return text.str().find(fmt::format("/{}.ko", fs::FindFilesystem(filesystem)->kernel_module())) !=
+         std::string::npos;
 }
 
 Finding CheckKernelSupport(const std::string& filesystem, FindingLevel absent,
@@ -58,7 +48,8 @@ Finding CheckKernelSupport(const std::string& filesystem, FindingLevel absent,
   finding.level = loadable ? absent : FindingLevel::kWarning;
   finding.found = loadable ? "not there" : "not loaded; the kernel's modules cannot be seen here";
   finding.remedy = loadable ? fmt::format("use another filesystem, or a kernel with {}", filesystem)
-                            : fmt::format("modprobe {} on the host", ModuleOf(filesystem));
+                            : fmt::format("modprobe {} on the host",
+                                          fs::FindFilesystem(filesystem)->kernel_module());
   return finding;
 }
 
@@ -75,7 +66,7 @@ Finding CheckPrograms(const std::string& filesystem, FindingLevel absent) {
   if (lacking.empty()) return finding;
   finding.level = absent;
   finding.found = fmt::format("not installed: {}", lacking);
-  finding.remedy = fmt::format("apt-get install {}", PackageOf(filesystem));
+  finding.remedy = fmt::format("apt-get install {}", fs::FindFilesystem(filesystem)->package());
   return finding;
 }
 

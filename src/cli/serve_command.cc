@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cli/exit_code.h"
-#include "cli/serve_flags.h"
+#include "cli/setting_flags.h"
 #include "server/pool_kinds.h"
 #include "server/server.h"
 
@@ -51,7 +51,7 @@ absl::Status ServeOrSay(const Config& config) {
   }
 }
 
-int Run(const ServeFlags& flags) {
+int Run(const SettingFlags& flags) {
   const auto config = BuildConfig(flags, server::KnownPoolSyntaxes());
   absl::Status status = config.status();
   if (config.ok()) {
@@ -65,7 +65,7 @@ int Run(const ServeFlags& flags) {
 }  // namespace
 
 void AddServeCommand(CLI::App& app, Action& run) {
-  const auto flags = std::make_shared<ServeFlags>();
+  const auto flags = std::make_shared<SettingFlags>();
   CLI::App& serve = *app.add_subcommand("serve", "Serve the CSI services on a Unix socket");
   serve.footer(Footer());
   AddServeFlags(serve, *flags, server::KnownPoolSyntaxes());

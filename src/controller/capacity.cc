@@ -5,13 +5,16 @@
 #include <limits>
 
 #include "controller/placement.h"
+#include "controller/router.h"
+#include "controller/service.h"
 #include "fs/filesystem.h"
 #include "rpc/fields.h"
+#include "rpc/topology.h"
 
 namespace holdfast::controller {
 namespace {
 
-// Nodes say what they like: one that is wrong must not spoil what the others have.
+// A node's figures are untrusted: a wrong one must not corrupt the sum.
 Bytes Sum(Bytes total, Bytes room) {
   const Bytes left = std::numeric_limits<Bytes>::max() - total;
   return total + std::clamp<Bytes>(room, 0, left);
@@ -60,6 +63,41 @@ void AddCapacity(const CapacityQuestion& question, const link::NodeView& node,
   const bool first = !response.has_minimum_volume_size();
   auto& minimum_size = *response.mutable_minimum_volume_size();
   minimum_size.set_value(first ? minimum : std::min(minimum_size.value(), minimum));
+}
+
+// From this process's pools.
+absl::Status Service::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
+                                     csi::v1::GetCapacityResponse& response) {
+  ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
+  ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
+  const bool on_one_node = !pool->info().node.empty();
+  if (!question.possible || (question.needs_several_nodes && on_one_node)) return absl::OkStatus();
+  if (!rpc::IsAccessibleFrom(request.accessible_topology(),
+                             rpc::AccessibleTopology(pool->info(), env_.driver_name))) {
+    return absl::OkStatus();  // no capacity there
+  }
+  ASSIGN_OR_RETURN(const PoolCapacity capacity,
+                   pool->GetCapacity(question.parameters.provisioning));
+  response.set_available_capacity(capacity.available_bytes);
+  response.mutable_maximum_volume_size()->set_value(capacity.maximum_volume_bytes);
+  response.mutable_minimum_volume_size()->set_value(std::max(
+      capacity.minimum_volume_bytes, MinimumSize(question, pool->info().default_filesystem)));
+  return absl::OkStatus();
+}
+
+// From what the nodes have said.
+absl::Status Router::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
+                                    csi::v1::GetCapacityResponse& response) {
+  ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
+  const std::string only = NodeOf(request.accessible_topology(), env_.driver_name);
+  if (request.has_accessible_topology() && only.empty()) return absl::OkStatus();
+  if (!question.possible || question.needs_several_nodes) return absl::OkStatus();
+  const std::vector<link::NodeView> nodes =
+      only.empty() ? env_.hub.Nodes() : env_.hub.Nodes({only});
+  for (const link::NodeView& node : nodes) AddCapacity(question, node, response);
+  // Nothing false is said of a node that is on its way back.
+  if (nodes.empty() && !only.empty()) return Unavailable("node '{}' is not connected", only);
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::controller

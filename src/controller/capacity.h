@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GetCapacity's question, and what one node adds to the answer.
+// GetCapacity: the question, and the answer of this process (Service::AnswerCapacity) or of the
+// nodes (Router::AnswerCapacity).
 #pragma once
 
 #include <string>

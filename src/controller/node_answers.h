@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a node's answers reaches a caller. A node is believed in what only it can know of its own
+// The parts of a node's answer that are passed to the caller. A node is believed in what only it can know of its own
 // volumes: that one is there, how large it is, in which condition. The rest is built here from what
 // was asked, so that no answer can be about anything else.
 #pragma once
@@ -37,7 +37,7 @@ struct Size {
                                                          const VolumeId& id, const Size& size,
                                                          const std::string& driver_name);
 
-// Of which volume something was asked.
+// The volume that a request was about.
 struct Asked {
   const VolumeId& id;
   const std::string& driver_name;

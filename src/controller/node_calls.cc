@@ -5,7 +5,7 @@
 
 #include "controller/rpc_table.h"
 #include "core/volume_id.h"
-#include "rpc/secret_fields.h"
+#include "rpc/fields.h"
 
 namespace holdfast::controller {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSI requests to nodes over the link, as calls that fail as a CSI call does.
+// CSI requests to nodes over the link, with CSI's errors.
 #pragma once
 
 #include <string>

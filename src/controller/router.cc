@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "controller/capacity.h"
 #include "controller/create_request.h"
 #include "controller/placement.h"
 #include "controller/rpc_table.h"
@@ -106,20 +105,6 @@ absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::D
   ASSIGN_OR_RETURN(const PlacementRequest wanted, VolumeCreation::ParsePlacementRequest(request));
   RETURN_IF_ERROR(env_.own.RequireUnused(request.name(), /*but=*/""));
   return creation_.Create(request, wanted, deadline, response);
-}
-
-absl::Status Router::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
-                                    csi::v1::GetCapacityResponse& response) {
-  ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
-  const std::string only = NodeOf(request.accessible_topology(), env_.driver_name);
-  if (request.has_accessible_topology() && only.empty()) return absl::OkStatus();
-  if (!question.possible || question.needs_several_nodes) return absl::OkStatus();
-  const std::vector<link::NodeView> nodes =
-      only.empty() ? env_.hub.Nodes() : env_.hub.Nodes({only});
-  for (const link::NodeView& node : nodes) AddCapacity(question, node, response);
-  // Nothing false is said of a node that is on its way back.
-  if (nodes.empty() && !only.empty()) return Unavailable("node '{}' is not connected", only);
-  return absl::OkStatus();
 }
 
 grpc::Status Router::CreateVolume(grpc::ServerContext* context,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of csi.v1.Controller's RPCs where volumes are on nodes: who answers
-// it, under which lock, and what of a node's answer is believed. The controller forwards by this
+// The table of csi.v1.Controller's RPCs for a controller with nodes: where each is answered, under
+// which lock, and what is used of a node's answer. The controller forwards by this
 // table, and the node carries out by it. RPCs that are not in it are not served.
 #pragma once
 

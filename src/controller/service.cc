@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "controller/capabilities.h"
-#include "controller/capacity.h"
 #include "controller/node_answers.h"
 #include "controller/parameters.h"
 #include "core/volume_use.h"
@@ -15,7 +14,7 @@
 namespace holdfast::controller {
 namespace {
 
-// With their texts some 2 MiB.
+// About 2 MiB with their texts.
 constexpr std::size_t kMostEntries = 4000;
 
 void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condition) {
@@ -132,25 +131,6 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
     *entry.mutable_volume() = Describe(volumes[i], pool->info());
     SetCondition(*entry.mutable_status()->mutable_volume_condition(), conditions.at(i));
   }
-  return absl::OkStatus();
-}
-
-absl::Status Service::AnswerCapacity(const csi::v1::GetCapacityRequest& request,
-                                     csi::v1::GetCapacityResponse& response) {
-  ASSIGN_OR_RETURN(const CapacityQuestion question, ParseCapacityQuestion(request));
-  ASSIGN_OR_RETURN(pool::Pool* const pool, env_.pools.Find(question.parameters.pool));
-  const bool on_one_node = !pool->info().node.empty();
-  if (!question.possible || (question.needs_several_nodes && on_one_node)) return absl::OkStatus();
-  if (!rpc::IsAccessibleFrom(request.accessible_topology(),
-                             rpc::AccessibleTopology(pool->info(), env_.driver_name))) {
-    return absl::OkStatus();  // no capacity there
-  }
-  ASSIGN_OR_RETURN(const PoolCapacity capacity,
-                   pool->GetCapacity(question.parameters.provisioning));
-  response.set_available_capacity(capacity.available_bytes);
-  response.mutable_maximum_volume_size()->set_value(capacity.maximum_volume_bytes);
-  response.mutable_minimum_volume_size()->set_value(std::max(
-      capacity.minimum_volume_bytes, MinimumSize(question, pool->info().default_filesystem)));
   return absl::OkStatus();
 }
 

@@ -8,7 +8,7 @@
 namespace holdfast::controller {
 namespace {
 
-// Of CreateVolume with a pool that it is not about: an answer takes milliseconds unless that hangs.
+// How long CreateVolume waits for a pool that it does not name: an answer takes milliseconds unless that hangs.
 constexpr std::chrono::milliseconds kPatience{500};
 
 }  // namespace

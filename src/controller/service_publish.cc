@@ -9,7 +9,7 @@ namespace {
 
 grpc::Status NotAttaching() {
   return grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
-                      "volumes are published by the controller with --attach only");
+                      "ControllerPublishVolume is served only with --attach");
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ absl::Status Service::Publish(const csi::v1::ControllerPublishVolumeRequest& req
 
 absl::Status Service::Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
-  // Of a class without them for this call, the last ones do.
+  // If the class names no secrets for this call, the most recent credentials are used.
   const auto located =
       LocateAs(request.volume_id(), request.secrets(), pool::Credentials::kOptional);
   if (absl::IsNotFound(located.status())) return absl::OkStatus();

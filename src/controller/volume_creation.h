@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CreateVolume for a controller without pools: which node makes the volume, and how it is found
+// CreateVolume for a controller without file pools: which node makes the volume, and how it is found
 // again when an answer was lost (docs/adr/0021).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace holdfast::controller {
 
-// Thread-safe. A volume of a name is made once, wherever: a node that has it, or was asked to make
+// Thread-safe. Each name gets one volume in the whole cluster, wherever: a node that has it, or was asked to make
 // it and has not answered, is asked again. Of a node's answer only the size is taken: which volume
 // it is and from where it is reached follow from the question.
 class VolumeCreation final {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The secrets of a CSI call (its fields with csi_secret). They are passed on in memory only: never
-// to a log, a record, an error or an argument.
+// to a log, a record, an error or an argument. No request is ever logged (rpc/call_runner.h), and
+// nodes get requests without secrets (rpc::ClearSecrets).
 #pragma once
 
 #include <map>

@@ -81,7 +81,7 @@ constexpr Setting kSettings[] = {
      "reaches; repeatable; one without a value is omitted",
      SetTopology},
     {"maxVolumes", "--max-volumes", kNumber, "NUMBER", "0 (no limit)",
-     "Volumes that this node takes, for the scheduler", SetMaxVolumes},
+     "Most volumes on this node, reported to the scheduler", SetMaxVolumes},
     {"kubeletRegistrationDir", "--kubelet-registration-dir", kText, "DIRECTORY", "none",
      "kubelet's plugins_registry: the node registers itself there, without node-driver-registrar",
      SetText<&Config::kubelet_registration_dir>},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of the settings of `holdfast serve`. The keys of the YAML file (core/config_file.h),
-// the flags and their help (cli/serve_flags.h) come from it; docs/parameters.md is tested against
+// the flags and their help (cli/setting_flags.h) come from it; docs/parameters.md is tested against
 // it.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one error vocabulary of Holdfast: absl::Status, whose codes are numerically gRPC's.
 //
-// A failed system call is always INTERNAL (OsError): codes such as NOT_FOUND or RESOURCE_EXHAUSTED
+// A failed system call is INTERNAL (OsError) unless its meaning is known, as ENOSPC where space is
+// allocated: codes such as NOT_FOUND or RESOURCE_EXHAUSTED
 // have a meaning and consequences in the CSI contract, so they are chosen only where that meaning
 // is known to apply. Messages are lower case, without a final period: what failed, on what, why,
 // and what to do.
@@ -21,7 +22,7 @@ namespace holdfast {
 // Builds a status of any code from a finished message, which becomes MessageText.
 [[nodiscard]] absl::Status MakeStatus(absl::StatusCode code, std::string_view message);
 
-// INTERNAL with "<what>: <strerror> (<number>)". `error_number` is an errno value.
+// INTERNAL with "<what>: <strerror> (errno <number>)". `error_number` is an errno value.
 [[nodiscard]] absl::Status OsError(int error_number, std::string_view what);
 
 // The same code with "<context>: " before the message. OK stays OK.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nodes are, and what reaches them, in the CO's terms: keys and values (csi.proto,
+// CSI topology segments: where nodes are, and what reaches them, in the CO's terms: keys and values (csi.proto,
 // message Topology).
 #pragma once
 

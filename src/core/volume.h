@@ -49,7 +49,6 @@ enum class VolumeState {
 [[nodiscard]] absl::StatusOr<AccessMode> ParseAccessMode(std::string_view text);
 [[nodiscard]] absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text);
 
-// The parameters of CreateVolume for a pool.
 // The sizes that a request allows.
 struct CapacityRange {
   Bytes required = 0;  // 0: any
@@ -61,6 +60,7 @@ struct CapacityRange {
                                                            std::int64_t limit_bytes);
 };
 
+// The parameters of CreateVolume for a pool.
 struct VolumeSpec {
   std::string name;  // the CO's name: any Unicode, never used as a path
   CapacityRange capacity;

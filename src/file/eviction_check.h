@@ -9,7 +9,7 @@
 
 namespace holdfast::file {
 
-// Volumes are made until only the pool's reserve is free. Where the pool shares a filesystem with
+// Volumes can fill the filesystem up to the pool's reserve. Where the pool shares a filesystem with
 // kubelet or a container runtime, that must be more than what kubelet wants to see free there, or a
 // legitimate claim makes it remove images and evict pods. A warning then; OK where the pool has a
 // filesystem of its own, or this host has no kubelet.

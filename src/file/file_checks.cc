@@ -21,12 +21,11 @@
 namespace holdfast::file {
 namespace {
 
-using file::PoolMarker;
 
 absl::StatusOr<PoolMarker> ReadKnownMarker(const std::string& state_dir, const std::string& pool) {
   ASSIGN_OR_RETURN(const os::UniqueFd known,
                    os::OpenDirectory(fmt::format("{}/{}", state_dir, kKnownPoolsName)));
-  return file::ReadPoolMarker(known.get(), pool + ".json");
+  return ReadPoolMarker(known.get(), pool + ".json");
 }
 
 Finding Missing(Finding finding, std::string found, std::string remedy) {
@@ -42,7 +41,7 @@ Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<Po
                    fmt::format("no marker, but pool {} was here before", known->pool_id),
                    "mount the pool's disk there");
   }
-  const absl::StatusOr<std::string> foreign = file::FindForeignName(root_fd);
+  const absl::StatusOr<std::string> foreign = FindForeignName(root_fd);
   if (!foreign.ok()) {
     return Missing(std::move(finding), MessageOf(foreign.status()), "run this as root");
   }
@@ -57,7 +56,7 @@ Finding CheckWithoutMarker(Finding finding, int root_fd, const absl::StatusOr<Po
 
 Finding CheckMarker(Finding finding, const std::string& pool, int root_fd,
                     const absl::StatusOr<PoolMarker>& known) {
-  const absl::StatusOr<PoolMarker> marker = file::ReadPoolMarker(root_fd);
+  const absl::StatusOr<PoolMarker> marker = ReadPoolMarker(root_fd);
   if (absl::IsNotFound(marker.status())) {
     return CheckWithoutMarker(std::move(finding), root_fd, known);
   }
@@ -137,14 +136,14 @@ std::vector<Finding> CheckVolumes(const std::string& what, const std::string& lo
                                   int root_fd) {
   Finding all{.what = what + ", volumes",
               .why = "each volume's record and image are compared with each other"};
-  const auto examined = file::ExamineVolumes(root_fd);
+  const auto examined = ExamineVolumes(root_fd);
   if (!examined.ok()) {
     return {Missing(std::move(all), MessageOf(examined.status()), "run this as root")};
   }
   all.found = fmt::format("{} of {} are whole", examined->volumes - examined->damage.size(),
                           examined->volumes);
   std::vector<Finding> findings = {std::move(all)};
-  for (const file::VolumeDamage& damage : examined->damage) {
+  for (const VolumeDamage& damage : examined->damage) {
     findings.push_back(
         {.level = FindingLevel::kWarning,
          .what = fmt::format("{}, volume {}", what, damage.uuid),

@@ -182,7 +182,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
     if (!fits.ok()) return abnormal(MessageOf(fits));
   }
   if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
-    return abnormal(fmt::format("{} of the thick volume are not allocated; staging it refills them",
+    return abnormal(fmt::format("{} of the thick volume is not allocated; staging it refills them",
                                 FormatBytes(volume.capacity_bytes - *allocated)));
   }
   if (volume.provisioning == Provisioning::kThick) {
@@ -198,7 +198,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
         "the filesystem that carries the pool is full: writes to this thin volume may fail where "
         "they need new space; free room there");
   }
-  return VolumeCondition{false, "storage is as promised"};
+  return VolumeCondition{false, "the storage is intact"};
 }
 
 absl::Status FilePool::PublishTo(const VolumeId& id, const std::string& node, AccessMode) {

@@ -10,7 +10,7 @@
 namespace holdfast::file {
 namespace {
 
-// Counting what thin images have allocated takes some 10 us for each, so it is not to take more
+// Counting what thin images have allocated takes some 10 us for each, so it must not take more
 // than this part of the time where the room changes all the time.
 constexpr int kCountingShare = 100;
 

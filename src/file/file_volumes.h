@@ -12,7 +12,7 @@
 
 namespace holdfast::file {
 
-// Of a pool that one process serves, so the caller's lock is enough to make Insert and Replace
+// The pool is served by one process, so the caller's lock is enough to make Insert and Replace
 // exclusive.
 class FileRecords final : public pool::VolumeRecords {
  public:

@@ -18,7 +18,7 @@ namespace holdfast::file {
 // attached the image (two devices on one image are two caches that know nothing of each other).
 class ImageDevices final {
  public:
-  // `tag` is in the labels of the pool's devices (pool/loop_label.h).
+  // `tag` is in the labels of the pool's devices (file/loop_label.h).
   ImageDevices(std::string tag, bool direct_io) : tag_(std::move(tag)), direct_io_(direct_io) {}
 
   // Attaches the image, or returns the device it is attached to, with the image's present size.

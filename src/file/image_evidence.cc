@@ -37,9 +37,9 @@ absl::StatusOr<std::optional<Extent>> NextData(int image_fd, Bytes begin, Bytes 
   const off_t data = ::lseek(image_fd, begin, SEEK_DATA);
   if (data < 0 && errno == ENXIO) return std::nullopt;
   if (data < 0 && errno == EINVAL) return Extent{begin, size};  // it does not support SEEK_DATA
-  if (data < 0) return OsError(errno, "look for data in the image");
+  if (data < 0) return OsError(errno, "cannot look for data in the image");
   const off_t hole = ::lseek(image_fd, data, SEEK_HOLE);
-  if (hole < 0) return OsError(errno, "look for holes in the image");
+  if (hole < 0) return OsError(errno, "cannot look for holes in the image");
   return Extent{data, hole};
 }
 
@@ -49,7 +49,7 @@ absl::StatusOr<bool> IsZero(int image_fd, const Extent& extent) {
     const auto wanted = static_cast<std::size_t>(std::min(kPiece, extent.end - at));
     const ssize_t read = ::pread(image_fd, piece.data(), wanted, at);
     if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return OsError(errno, "read the image");
+    if (read < 0) return OsError(errno, "cannot read the image");
     if (read == 0) break;
     if (std::any_of(piece.begin(), piece.begin() + read, [](char byte) { return byte != 0; })) {
       return false;
@@ -68,14 +68,14 @@ absl::Status MarkFormatted(int image_fd, const std::string& filesystem,
     return os::Sync(image_fd, "image");
   }
   if (IsWithoutMarks(errno)) return absl::OkStatus();
-  return OsError(errno, "note with the image that it is formatted");
+  return OsError(errno, "cannot note with the image that it is formatted");
 }
 
 absl::StatusOr<std::string> FormattedUuid(int image_fd) {
   std::array<char, 256> value{};
   const ssize_t size = ::fgetxattr(image_fd, kMark, value.data(), value.size());
   if (size < 0 && (errno == ENODATA || IsWithoutMarks(errno)) && errno != ERANGE) return "";
-  if (size < 0) return OsError(errno, fmt::format("read the image's attribute {}", kMark));
+  if (size < 0) return OsError(errno, fmt::format("cannot read the image's attribute {}", kMark));
   const std::string_view mark(value.data(), static_cast<std::size_t>(size));
   std::string uuid(mark.substr(mark.find(' ') + 1));
   if (!IsUuid(uuid)) return Internal("the image's attribute {} is damaged", kMark);

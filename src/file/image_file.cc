@@ -40,12 +40,12 @@ absl::Status Fallocate(int image_fd, int mode, Bytes size, std::string_view what
 
 absl::Status Truncate(int image_fd, Bytes size) {
   if (::ftruncate(image_fd, size) == 0) return absl::OkStatus();
-  return AllocationError(errno, "set the size of the image");
+  return AllocationError(errno, "cannot set the size of the image");
 }
 
 absl::StatusOr<struct stat> StatOf(int image_fd) {
   struct stat facts {};
-  if (::fstat(image_fd, &facts) != 0) return OsError(errno, "stat image");
+  if (::fstat(image_fd, &facts) != 0) return OsError(errno, "cannot stat image");
   return facts;
 }
 
@@ -55,7 +55,7 @@ absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) 
   const int fd =
       ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
   if (fd < 0 && errno == EEXIST) return AlreadyExists("there is an image already");
-  if (fd < 0) return AllocationError(errno, "create image");
+  if (fd < 0) return AllocationError(errno, "cannot create image");
   const os::UniqueFd image(fd);
   RETURN_IF_ERROR(os::DisableCopyOnWrite(image.get()));
   return ExtendImage(image.get(), size, provisioning);
@@ -77,7 +77,7 @@ absl::StatusOr<std::optional<os::UniqueFd>> OpenImageReadOnly(int directory_fd) 
   struct stat facts {};
   if (::fstatat(directory_fd, kImageName, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    return OsError(errno, "stat image");
+    return OsError(errno, "cannot stat image");
   }
   if (!S_ISREG(facts.st_mode)) return std::nullopt;
   ASSIGN_OR_RETURN(os::UniqueFd image, os::OpenFileAt(directory_fd, kImageName, O_RDONLY));
@@ -96,7 +96,7 @@ absl::StatusOr<Bytes> ImageAllocated(int image_fd) {
 
 absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning) {
   if (provisioning == Provisioning::kThick) {
-    RETURN_IF_ERROR(Fallocate(image_fd, 0, size, "allocate the image"));
+    RETURN_IF_ERROR(Fallocate(image_fd, 0, size, "cannot allocate the image"));
   } else {
     ASSIGN_OR_RETURN(const Bytes present, ImageSize(image_fd));
     if (present < size) RETURN_IF_ERROR(Truncate(image_fd, size));
@@ -112,7 +112,7 @@ absl::Status CutOffImage(int image_fd, Bytes size) {
 absl::Status RefillHoles(int image_fd, Bytes size) {
   ASSIGN_OR_RETURN(const Bytes allocated, ImageAllocated(image_fd));
   if (allocated >= size) return absl::OkStatus();
-  return Fallocate(image_fd, 0, size, "refill the holes of the image");
+  return Fallocate(image_fd, 0, size, "cannot refill the holes of the image");
 }
 
 std::string WhyNotThick(int image_fd) {
@@ -128,7 +128,7 @@ std::string WhyNotThick(int image_fd) {
 
 absl::Status ZeroImage(int image_fd, Bytes size, Provisioning provisioning) {
   RETURN_IF_ERROR(Fallocate(image_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size,
-                            "make the image blank"));
+                            "cannot make the image blank"));
   return ExtendImage(image_fd, size, provisioning);
 }
 

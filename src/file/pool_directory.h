@@ -5,7 +5,7 @@
 //   <pool>/lock                    held by the one process that serves the pool, which also holds a
 //                                  lock on the directory itself: no program can remove that one
 //   <pool>/volumes/<uuid>/         record.json, image
-//   <pool>/trash/<uuid>/           what a deletion has still to remove
+//   <pool>/trash/<uuid>/           what a deletion still has to remove
 //
 // A disk that is not mounted, or another one, shows a directory without the marker or with another
 // one: then nothing is made, deleted or staged. All of it is one filesystem: a volume is deleted by

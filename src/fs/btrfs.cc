@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // btrfs on one device: mkfs.btrfs(8); growth by btrfs-filesystem(8), whose ioctl is
 // BTRFS_IOC_RESIZE (fs/btrfs/ioctl.c).
+#include <fcntl.h>
 #include <linux/btrfs.h>
 #include <sys/ioctl.h>
 
@@ -14,6 +15,7 @@
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_root.h"
+#include "fs/superblock_bytes.h"
 #include "os/process.h"
 
 namespace holdfast::fs {
@@ -105,12 +107,27 @@ absl::Status ResizeToDevice(const os::BlockDevice& device, const std::string& mo
   return waited.ok() ? *resized : GrowsWhenThawed(waited);
 }
 
+// Offsets in btrfs_super_block (include/uapi/linux/btrfs_tree.h). mkfs.btrfs commits six times
+// (more with quotas), never fills the tree log and leaves the UUID tree's generation unset. Writes
+// of the kernel count from its first commit, which raises the generation and sets that of the UUID
+// tree, or from an fsync, which fills the tree log.
+absl::StatusOr<bool> IsUnused(int fd) {
+  constexpr Bytes kSuperblock = 64 * kKiB;
+  constexpr std::uint64_t kLastOfMkfs = 6;
+  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(fd, kSuperblock));
+  const std::uint64_t generation = Little64(superblock, 72);
+  const std::uint64_t log_root = Little64(superblock, 96);
+  const std::uint64_t uuid_tree_generation = Little64(superblock, 563);
+  return generation <= kLastOfMkfs && log_root == 0 && uuid_tree_generation == 0;
+}
+
 class BtrfsFilesystem final : public Filesystem {
  public:
   std::string_view name() const override { return "btrfs"; }
   // mkfs.btrfs accepts 109 MiB, but the kernel never resizes to less than 256 MiB (EINVAL): a
   // smaller volume could not grow in small steps.
   Bytes min_size() const override { return 256 * kMiB; }
+  std::string_view package() const override { return "btrfs-progs"; }
   std::vector<std::string> programs() const override { return {"mkfs.btrfs", "btrfs"}; }
 
   // Never -f: mkfs.btrfs then refuses a device that holds something, a second guard.
@@ -156,6 +173,11 @@ class BtrfsFilesystem final : public Filesystem {
     RETURN_IF_ERROR(Annotate(resized, fmt::format("cannot grow btrfs at '{}'", mount_path)));
     return Internal("btrfs at '{}' has {} of {} bytes after growing", mount_path, after.total,
                     after.reachable);
+  }
+
+  absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const override {
+    ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
+    return IsUnused(fd.get());
   }
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }

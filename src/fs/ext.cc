@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ext3 and ext4: mke2fs(8), e2fsck(8), resize2fs(8); growth while mounted by EXT4_IOC_RESIZE_FS.
 #include <ext2fs/ext2_fs.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_root.h"
+#include "fs/superblock_bytes.h"
 #include "os/capabilities.h"
 #include "os/device_use.h"
 
@@ -120,6 +122,17 @@ absl::Status ExplainRefusal(const ExtSuperblock& superblock, const std::string& 
       mount_path);
 }
 
+// The kernel writes the time of a mount for writing before mount(2) returns (ext4_setup_super), and
+// no program resets it: e2fsck and tune2fs change only the count.
+absl::StatusOr<bool> IsUnused(int fd) {
+  constexpr Bytes kSuperblock = 1024;
+  ASSIGN_OR_RETURN(const Piece piece, ReadPiece(fd, 0));
+  const auto superblock = At<ext2_super_block>(piece, kSuperblock);
+  return le16toh(superblock.s_magic) == EXT2_SUPER_MAGIC && superblock.s_mtime == 0 &&
+         superblock.s_mtime_hi == 0 && superblock.s_mnt_count == 0 &&
+         superblock.s_last_mounted[0] == 0;
+}
+
 class ExtFilesystem final : public Filesystem {
  public:
   ExtFilesystem(std::string_view name, bool ext4) : name_(name), allowed_(AllowedOptions(ext4)) {}
@@ -127,6 +140,8 @@ class ExtFilesystem final : public Filesystem {
   std::string_view name() const override { return name_; }
   // Below 8 MiB mke2fs leaves the journal out.
   Bytes min_size() const override { return 16 * kMiB; }
+  std::string_view package() const override { return "e2fsprogs"; }
+  std::string_view kernel_module() const override { return "ext4"; }
   std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs"}; }
 
   // Blocks of 4 KiB, because mke2fs uses 1 KiB below 512 MiB and such a filesystem grows badly. No
@@ -189,6 +204,11 @@ class ExtFilesystem final : public Filesystem {
     if (after.blocks >= target) return absl::OkStatus();
     return Internal("the filesystem at '{}' has {} blocks after growing to {}", mount_path,
                     after.blocks, target);
+  }
+
+  absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const override {
+    ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
+    return IsUnused(fd.get());
   }
 
   bool HasRecordedErrors(const os::BlockDevice& device) const override {

@@ -39,6 +39,10 @@ class Filesystem {
   // Programs that Make, PrepareMount and Grow may start, for readiness checks.
   [[nodiscard]] virtual std::vector<std::string> programs() const = 0;
 
+  // The Debian package of these programs, and the kernel's module that mounts the filesystem.
+  [[nodiscard]] virtual std::string_view package() const = 0;
+  [[nodiscard]] virtual std::string_view kernel_module() const { return name(); }
+
   // Creates the filesystem. The caller has proved the device blank and recorded the intent. The
   // device is flushed before OK. INTERNAL with the end of mkfs's output; UNAVAILABLE when too many
   // others are being created (here and in PrepareMount: nothing was done, repeat the call).
@@ -81,6 +85,12 @@ class Filesystem {
   [[nodiscard]] virtual absl::Status Grow(const os::BlockDevice& device,
                                           const std::string& mount_path,
                                           const FreezeForAMoment& freeze) const = 0;
+
+  // True if the bytes prove that this filesystem, which was recognised on the unmounted device, was
+  // never written to by a kernel that had mounted it, only by mkfs, finished or not. False when in
+  // doubt: a filesystem that was never mounted may count as used, but a used one never as unused.
+  // INTERNAL when the device cannot be read. Never writes.
+  [[nodiscard]] virtual absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const = 0;
 
   // Whether the filesystem, mounted or not, has recorded errors. One read at most. xfs and btrfs
   // keep no such record: they stop answering instead.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations behind FindFilesystem; each lives as long as the process.
+// The table of the filesystems (filesystems.cc), and what is in it; each lives as long as the
+// process.
 #pragma once
 
 #include "fs/filesystem.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // xfs: mkfs.xfs(8); growth by ioctl_xfs_fsgeometry(2) and XFS_IOC_FSGROWFSDATA.
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <xfs/xfs.h>
 
@@ -10,6 +11,7 @@
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_root.h"
+#include "fs/superblock_bytes.h"
 
 namespace holdfast::fs {
 namespace {
@@ -44,11 +46,48 @@ std::uint64_t ReachableBlocks(const xfs_fsop_geom& geometry, Bytes size) {
   return std::max<std::uint64_t>(blocks, geometry.datablocks);
 }
 
+// Offsets in xfs_dsb and xlog_rec_header (fs/xfs/libxfs/xfs_format.h, xfs_log_format.h). mkfs.xfs
+// clears sb_inprogress last, and leaves one record in the log, the first of cycle 1, followed by
+// zeros. A mount for writing stamps the log after that record (xlog_clear_stale_blocks).
+absl::StatusOr<bool> IsUnused(int fd, Bytes device_size) {
+  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(fd, 0));
+  constexpr std::size_t kInProgress = 126;
+  if (superblock[kInProgress] != 0) return true;
+  const std::uint64_t block_size = Big32(superblock, 4);
+  const std::uint64_t log_start = Big64(superblock, 48);
+  const std::uint64_t group_blocks = Big32(superblock, 84);
+  const auto block_bits = At<std::uint8_t>(superblock, 124);  // of a block number within its group
+  constexpr std::uint64_t kLargestBlock = 64 * kKiB;
+  if (log_start == 0 || block_size > kLargestBlock || block_bits > 31) return false;
+  const std::uint64_t block = (log_start >> block_bits) * group_blocks +
+                              (log_start & ((std::uint64_t{1} << block_bits) - 1));
+  if (block > static_cast<std::uint64_t>(device_size) / std::max<std::uint64_t>(block_size, 1)) {
+    return false;
+  }
+  const auto log = static_cast<Bytes>(block * block_size);
+  ASSIGN_OR_RETURN(const Piece record, ReadPiece(fd, log));
+  constexpr std::uint32_t kMagic = 0xFEEDBABE;
+  constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;  // cycle 1, block 0
+  constexpr Bytes kHeaderSector = 512;
+  constexpr Bytes kPerHeaderSector = 32 * kKiB;  // of the log buffer that a record is written from
+  constexpr Bytes kLargestBuffer = 256 * kKiB;
+  const Bytes length = Big32(record, 12);
+  const Bytes buffer = Big32(record, 320);
+  if (Big32(record, 0) != kMagic || Big64(record, 16) != kFirst || length > kLargestBuffer ||
+      buffer > kLargestBuffer) {
+    return false;
+  }
+  const Bytes header = kHeaderSector * std::max<Bytes>(1, buffer / kPerHeaderSector);
+  ASSIGN_OR_RETURN(const Piece behind, ReadPiece(fd, log + header + length));
+  return IsZero(behind);
+}
+
 class XfsFilesystem final : public Filesystem {
  public:
   std::string_view name() const override { return "xfs"; }
-  // mkfs.xfs refuses less since xfsprogs 5.19.
+  // Since xfsprogs 5.19, mkfs.xfs refuses smaller devices.
   Bytes min_size() const override { return 300 * kMiB; }
+  std::string_view package() const override { return "xfsprogs"; }
   std::vector<std::string> programs() const override { return {"mkfs.xfs"}; }
 
   // Never -f: mkfs.xfs then refuses a device that holds something, a second guard.
@@ -94,6 +133,11 @@ class XfsFilesystem final : public Filesystem {
     if (after.datablocks >= target) return freeze(root.get());
     return Internal("xfs at '{}' has {} blocks after growing to {}", mount_path, after.datablocks,
                     target);
+  }
+
+  absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const override {
+    ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
+    return IsUnused(fd.get(), device.size);
   }
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }

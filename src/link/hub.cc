@@ -239,7 +239,7 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   return absl::OkStatus();
 }
 
-// One of each node: what a peer said that never proves itself is not to fill the memory. The
+// Keeps one registration for each node, so that unproved peers cannot fill the memory. The
 // session that gives way to this one, if there is one.
 std::shared_ptr<Session> Hub::KeepArrival(Session& session, Arrival arrival) {
   std::shared_ptr<Session> other;

@@ -34,7 +34,7 @@ struct HubTimes {
   using Duration = std::chrono::milliseconds;
 
   // A stream that is older ends: its node has to show again who it is, by a certificate and a token
-  // that are good then. Nodes open a new stream before (NodeLink::kRenewal).
+  // that are still valid then. Nodes open a new stream before (NodeLink::kRenewal).
   Duration max_stream_age = std::chrono::minutes(15);
   // A stream whose peer is not a proved node by then ends.
   Duration introduction = std::chrono::seconds(10);
@@ -49,7 +49,7 @@ struct HubTimes {
   Duration lost_node_retention = std::chrono::minutes(10);
 };
 
-// Thread-safe. Truth stays on the nodes: what is kept here was learned from streams that are up,
+// Thread-safe. The nodes hold the authoritative state: what is kept here was learned from streams that are up,
 // and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:

@@ -28,7 +28,7 @@ absl::Status TokenIdentity::Check(const std::vector<std::string>&, const v1::Reg
   RETURN_IF_ERROR(node.status());
   if (*node == message.node()) return absl::OkStatus();
   return Deny(
-      fmt::format("the token is of a pod on node '{}', not on '{}'", *node, message.node()));
+      fmt::format("the token belongs to a pod on node '{}', not '{}'", *node, message.node()));
 }
 
 }  // namespace holdfast::link

@@ -26,12 +26,12 @@ struct NodeWork {
   std::function<v1::Result(const v1::Command&)> carry_out;  // any number at once
   // Whether such a command uses or frees room, which is then measured.
   std::function<bool(const std::string& method)> changes_space;
-  // How many pools' volumes `name_volumes` can name now. When it becomes another number, the link
+  // How many pools' volumes `name_volumes` can name now. When it changes, the link
   // is renewed, which names them.
   std::function<std::size_t()> count_pools;
 };
 
-// Thread-safe. Connects again, with growing and scattered pauses, whenever the stream breaks; a
+// Thread-safe. Connects again, with growing, randomised pauses, whenever the stream breaks; a
 // command that was under way is then finished, and its result lost: the CO repeats the call, and
 // until the command has ended the node answers ABORTED.
 //
@@ -55,7 +55,7 @@ class NodeLink final {
   ~NodeLink();  // ends the streams and waits for the commands that run
 
  private:
-  struct Wire;  // one stream and what it stands on
+  struct Wire;  // one stream and its connection
   using Clock = std::chrono::steady_clock;
 
   void Run();

@@ -31,7 +31,7 @@ bool IsFilesystem(const std::string& text) {
 
 absl::Status CheckPools(v1::Pools& pools) {
   if (pools.pools_size() > kMaxPoolsOfNode) {
-    return InvalidArgument("{} pools, {} are the most of a node", pools.pools_size(),
+    return InvalidArgument("{} pools; a node can have at most {}", pools.pools_size(),
                            kMaxPoolsOfNode);
   }
   PoolIds seen;

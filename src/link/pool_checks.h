@@ -17,7 +17,7 @@ inline constexpr Bytes kMaxRoom = Bytes{1} << 50;
 
 // Refuses what cannot be: INVALID_ARGUMENT for too many pools, a name that is not a pool's or comes
 // twice, or a storage id that is not a UUID (empty is one that is not known, of a pool with a
-// problem). What is only unlikely is put right: sizes are brought between 0 and kMaxRoom, a default
+// problem). Implausible values are corrected: sizes are brought between 0 and kMaxRoom, a default
 // filesystem that is not a word is left out, the text of a problem is cleaned and cut.
 [[nodiscard]] absl::Status CheckPools(v1::Pools& pools);
 

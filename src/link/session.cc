@@ -167,7 +167,7 @@ absl::Status Session::Handle(v1::FromNode& message, Stage stage) {
     case v1::FromNode::MESSAGE_NOT_SET:
       break;
   }
-  return InvalidArgument("a message out of its order");
+  return InvalidArgument("a message out of order");
 }
 
 absl::Status Session::HandleRegister(const v1::Register& message) {

@@ -24,7 +24,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 class Session;
 
-// Who keeps the sessions. Called on gRPC's threads: nothing here may wait.
+// The owner of the sessions. Called on gRPC's threads: nothing here may wait.
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;

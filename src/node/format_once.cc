@@ -5,7 +5,6 @@
 
 #include "core/log.h"
 #include "fs/filesystem.h"
-#include "fs/mkfs_traces.h"
 #include "fs/probe.h"
 
 namespace holdfast::node {
@@ -64,7 +63,9 @@ absl::StatusOr<bool> WasUsed(const Volume& volume, const os::BlockDevice& device
   ASSIGN_OR_RETURN(const fs::ProbeResult found, fs::Probe(device));
   if (found.content == fs::Content::kNothingRecognised) return false;
   if (found.signature.uuid == volume.filesystem_uuid) {
-    ASSIGN_OR_RETURN(const bool unused, fs::IsOfMkfsAlone(device, found.signature.type));
+    const fs::Filesystem* const filesystem = fs::FindFilesystem(found.signature.type);
+    if (filesystem == nullptr) return true;
+    ASSIGN_OR_RETURN(const bool unused, filesystem->IsOfMkfsAlone(device));
     return !unused;
   }
   return FailedPrecondition(

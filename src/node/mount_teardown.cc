@@ -81,7 +81,7 @@ Verdict Classify(const Layer& layer, const Teardown& teardown) {
 }
 
 // FAILED_PRECONDITION if a mount of the volume is below the topmost one at the path.
-absl::Status RequireNotCovered(const os::TargetPath& target, const Teardown& teardown) {
+absl::Status RequireNotCovered(const os::RequestPath& target, const Teardown& teardown) {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   for (const MountEntry& entry : mounts.entries()) {
     if (entry.target != target.path()) continue;
@@ -95,7 +95,7 @@ absl::Status RequireNotCovered(const os::TargetPath& target, const Teardown& tea
   return absl::OkStatus();
 }
 
-absl::Status Foreign(const os::TargetPath& target) {
+absl::Status Foreign(const os::RequestPath& target) {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   const MountEntry* const entry = mounts.At(target.path());
   return FailedPrecondition("'{}' is mounted at '{}', which is not a volume: it is left alone",
@@ -103,7 +103,7 @@ absl::Status Foreign(const os::TargetPath& target) {
 }
 
 // FAILED_PRECONDITION if the filesystem is seen at another place than this.
-absl::Status RequireMountedHereOnly(const os::TargetPath& target, dev_t device) {
+absl::Status RequireMountedHereOnly(const os::RequestPath& target, dev_t device) {
   ASSIGN_OR_RETURN(const MountTable mounts, MountTable::Read());
   const MountEntry* const here = mounts.At(target.path());
   for (const MountEntry* const entry : mounts.OfDevice(device)) {
@@ -124,7 +124,7 @@ absl::Status ThawBehind(const os::UniqueFd& handle) {
 
 // Whose the topmost mount is; if the volume's, it is ready to go. The handle is closed before the
 // unmount, because it keeps the mount busy.
-absl::StatusOr<Verdict> PrepareUnmount(const os::TargetPath& target, const Teardown& teardown,
+absl::StatusOr<Verdict> PrepareUnmount(const os::RequestPath& target, const Teardown& teardown,
                                        bool staged) {
   ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
   ASSIGN_OR_RETURN(const Layer layer, LayerBehind(teardown.devices, handle, target.path()));
@@ -136,7 +136,7 @@ absl::StatusOr<Verdict> PrepareUnmount(const os::TargetPath& target, const Teard
   return verdict;
 }
 
-absl::StatusOr<bool> UnmountAll(const os::TargetPath& target, const Teardown& teardown,
+absl::StatusOr<bool> UnmountAll(const os::RequestPath& target, const Teardown& teardown,
                                 bool staged) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
     if (target.HasNoMount()) return true;
@@ -155,15 +155,16 @@ absl::StatusOr<bool> UnmountAll(const os::TargetPath& target, const Teardown& te
 
 }  // namespace
 
-absl::StatusOr<bool> UnmountVolume(const os::TargetPath& target, const Teardown& teardown) {
+absl::StatusOr<bool> UnmountVolume(const os::RequestPath& target, const Teardown& teardown) {
   return UnmountAll(target, teardown, /*staged=*/false);
 }
 
-absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target, const Teardown& teardown) {
+absl::StatusOr<bool> UnmountStaged(const os::RequestPath& target, const Teardown& teardown) {
   return UnmountAll(target, teardown, /*staged=*/true);
 }
 
-bool IsShownAt(const DeviceOwners& devices, const os::TargetPath& target, const std::string& uuid) {
+bool IsShownAt(const DeviceOwners& devices, const os::RequestPath& target,
+               const std::string& uuid) {
   if (target.HasNoMount()) return false;
   const auto handle = target.OpenHandle();
   if (!handle.ok()) return false;

@@ -10,7 +10,7 @@
 #include "core/status.h"
 #include "os/device_owner.h"
 #include "os/mount_table.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 namespace holdfast::node {
 
@@ -33,17 +33,17 @@ struct Teardown {
 // there afterwards; false when the mount there is another volume's, which stays: this one is not
 // there. FAILED_PRECONDITION when a mount is busy, when the volume's own is covered by another's,
 // or when something that is not a volume is mounted there: that is left untouched.
-[[nodiscard]] absl::StatusOr<bool> UnmountVolume(const os::TargetPath& target,
+[[nodiscard]] absl::StatusOr<bool> UnmountVolume(const os::RequestPath& target,
                                                  const Teardown& teardown);
 
 // The same for a staged volume, whose last mount is removed: if its filesystem is frozen, by a
 // killed growth or by what ran in a pod, it is thawed first, since that is impossible afterwards.
 // FAILED_PRECONDITION, with nothing changed, while the volume is mounted elsewhere too.
-[[nodiscard]] absl::StatusOr<bool> UnmountStaged(const os::TargetPath& target,
+[[nodiscard]] absl::StatusOr<bool> UnmountStaged(const os::RequestPath& target,
                                                  const Teardown& teardown);
 
 // Whether this volume is what is seen at the path. False also when in doubt.
-[[nodiscard]] bool IsShownAt(const os::DeviceOwners& devices, const os::TargetPath& target,
+[[nodiscard]] bool IsShownAt(const os::DeviceOwners& devices, const os::RequestPath& target,
                              const std::string& uuid);
 
 // Whether the mount shows the volume, or may do so: the node of any device, and what cannot be

@@ -8,7 +8,7 @@
 
 #include "core/log.h"
 #include "node/mount_teardown.h"
-#include "node/request_path.h"
+#include "node/path_lock.h"
 #include "node/stage_claims.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
@@ -19,7 +19,7 @@ namespace {
 using os::BlockDevice;
 using os::MountEntry;
 using os::MountTable;
-using os::TargetPath;
+using os::RequestPath;
 
 std::string NodeName(const BlockDevice& device) {
   return device.path.substr(device.path.rfind('/') + 1);
@@ -43,7 +43,7 @@ bool IsShownBy(const os::UniqueFd& handle, const std::string& path, const BlockD
          node.st_rdev == device.number;
 }
 
-bool IsShownAt(const TargetPath& target, const BlockDevice& device, AccessType access_type) {
+bool IsShownAt(const RequestPath& target, const BlockDevice& device, AccessType access_type) {
   if (target.HasNoMount()) return false;
   const auto handle = target.OpenHandle();
   return handle.ok() && IsShownBy(*handle, target.path(), device, access_type);
@@ -53,7 +53,7 @@ bool IsShownAt(const TargetPath& target, const BlockDevice& device, AccessType a
 // check to the bind.
 absl::StatusOr<os::UniqueFd> OpenSource(const std::string& volume_id,
                                         const std::optional<BlockDevice>& device,
-                                        const TargetPath& staging, AccessType access_type) {
+                                        const RequestPath& staging, AccessType access_type) {
   const absl::Status not_staged =
       FailedPrecondition("volume '{}' is not staged at '{}'", volume_id, staging.path());
   if (!device) return not_staged;
@@ -102,7 +102,7 @@ absl::Status RequireRoomForAnother(const state::StageRecord& record, AccessMode 
 // Whether the target already shows the volume. ALREADY_EXISTS if it shows something else, or not as
 // asked for. Of a publication that is not recorded only a mount itself says how it was made.
 absl::StatusOr<bool> IsBound(const MountTable& mounts, const state::StageRecord& record,
-                             const TargetPath& target, const BlockDevice& device,
+                             const RequestPath& target, const BlockDevice& device,
                              AccessType access_type, const state::Publication& wanted) {
   const MountEntry* const entry = mounts.At(target.path());
   if (entry == nullptr) return false;
@@ -130,7 +130,7 @@ absl::Status SetDeviceMode(const BlockDevice& device, bool read_only,
   return os::SetReadOnly(device, read_only);
 }
 
-absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const TargetPath& target,
+absl::Status BindAt(const os::UniqueFd& source, const std::string& name, const RequestPath& target,
                     AccessType access_type, const state::Publication& publication) {
   const bool block = access_type == AccessType::kBlock;
   RETURN_IF_ERROR(block ? target.MakeFile() : target.MakeDirectory());
@@ -152,10 +152,10 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
                                absl::StatusCode::kFailedPrecondition));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, request.use));
-  ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(request.target_path, "target_path"));
+  ASSIGN_OR_RETURN(const RequestPath target, OpenPath(request.target_path, "target_path"));
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
-  ASSIGN_OR_RETURN(const TargetPath staging,
-                   OpenRequestPath(request.staging_path, "staging_target_path"));
+  ASSIGN_OR_RETURN(const RequestPath staging,
+                   OpenPath(request.staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto device, located.pool->FindDevice(located.id));
   const bool block = volume.access_type == AccessType::kBlock;
   ASSIGN_OR_RETURN(const os::UniqueFd source,
@@ -207,7 +207,7 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
 
 absl::Status Publisher::Unpublish(const std::string& volume_id,
                                   const std::string& target_path) const {
-  const auto target = TargetPath::Open(target_path, "target_path");
+  const auto target = RequestPath::Open(target_path, "target_path");
   if (absl::IsNotFound(target.status())) return absl::OkStatus();
   RETURN_IF_ERROR(target.status());
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, *target));

@@ -7,7 +7,7 @@
 
 #include "core/key_lock.h"
 #include "core/volume_use.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 #include "pool/pools.h"
 #include "state/stage_store.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/volume_use.h"
 #include "node/volume_stats.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growing the filesystem of a staged volume so that a kill in the middle can be made good.
+// Growing the filesystem of a staged volume so that a kill in the middle can be repaired.
 //
 // Growing freezes ext and xfs for a moment: before, because the kernel would make the growth wait
 // for the end of another program's freeze, and nothing could interrupt it; and xfs after it as

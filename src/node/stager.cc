@@ -8,18 +8,18 @@
 #include "fs/filesystem.h"
 #include "node/format_once.h"
 #include "node/mount_teardown.h"
-#include "node/request_path.h"
+#include "node/path_lock.h"
 #include "node/stage_claims.h"
 #include "node/staged_growth.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 namespace holdfast::node {
 namespace {
 
 using os::BlockDevice;
-using os::TargetPath;
+using os::RequestPath;
 
 constexpr auto kUnsupported = absl::StatusCode::kFailedPrecondition;
 
@@ -43,7 +43,7 @@ bool IsMountedReadOnly(const os::MountEntry& entry) {
 }
 
 // What is mounted at the path is the filesystem on the device. False also when in doubt.
-bool ShowsFilesystem(const TargetPath& target, const BlockDevice& device, bool read_only) {
+bool ShowsFilesystem(const RequestPath& target, const BlockDevice& device, bool read_only) {
   const auto handle = target.OpenHandle();
   if (!handle.ok()) return false;
   const auto behind = os::DeviceBehind(handle->get(), target.path());
@@ -54,7 +54,7 @@ bool ShowsFilesystem(const TargetPath& target, const BlockDevice& device, bool r
 
 // Whether the device is mounted at the staging path as wanted. ALREADY_EXISTS for another mount.
 absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
-                               const TargetPath& target, bool read_only) {
+                               const RequestPath& target, bool read_only) {
   if (target.HasNoMount()) return false;
   // Without the mount table, which costs more with every mount of the host, as long as all is well.
   if (ShowsFilesystem(target, device, read_only)) return true;
@@ -69,17 +69,17 @@ absl::StatusOr<bool> IsMounted(const BlockDevice& device, const Volume& volume,
                        entry->filesystem, entry->mount_options);
 }
 
-// Growth that NodeExpandVolume did not get to do. A volume that cannot grow still has its data, so
+// Growth that NodeExpandVolume did not reach. A volume that cannot grow still has its data, so
 // the pod starts; the CO sees the failure when it expands.
 void GrowIfSmaller(const fs::Filesystem& filesystem, const BlockDevice& device,
-                   const TargetPath& target, const state::StageStore& stages,
+                   const RequestPath& target, const state::StageStore& stages,
                    state::StageRecord& record) {
   const auto can_grow = filesystem.CanGrow(device, target.path());
   absl::Status grown = can_grow.status();
   if (record.growing || record.freezing || can_grow.value_or(false)) {
     grown = GrowStaged(filesystem, device, target.path(), stages, record);
   }
-  if (!grown.ok()) LogWarning("grow {} at stage: {}", device.path, MessageOf(grown));
+  if (!grown.ok()) LogWarning("cannot grow {} while staging: {}", device.path, MessageOf(grown));
 }
 
 struct PreparedDevice {
@@ -110,7 +110,7 @@ absl::StatusOr<PreparedDevice> PrepareDevice(pool::Pool& pool, const Volume& vol
 
 // Mounts the volume unless it is mounted; returns whether this call did.
 absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
-                                 const BlockDevice& attached, const TargetPath& target,
+                                 const BlockDevice& attached, const RequestPath& target,
                                  const VolumeUse& use, const state::NodeState& state,
                                  state::StageRecord& record) {
   const bool read_only = IsReadOnly(use);
@@ -146,7 +146,7 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
 
 absl::Status StageVolume(const pool::Pools& pools, pool::Pool& pool, const state::NodeState& state,
                          const Volume& volume, state::StageRecord& record, bool recorded,
-                         const TargetPath& target, const VolumeUse& use) {
+                         const RequestPath& target, const VolumeUse& use) {
   ASSIGN_OR_RETURN(const BlockDevice device, pool.MapDevice(volume.id, use.access_mode));
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
@@ -165,11 +165,11 @@ absl::Status StageVolume(const pool::Pools& pools, pool::Pool& pool, const state
 // undone here.
 bool IsElsewhere(const os::DeviceOwners& devices, const absl::StatusOr<state::StageRecord>& record,
                  const std::string& uuid, const std::string& path,
-                 const absl::StatusOr<TargetPath>& target) {
+                 const absl::StatusOr<RequestPath>& target) {
   if (!record.ok() || record->staging_path == path) return false;
   if (!target.ok() || !IsShownAt(devices, *target, uuid)) return true;
   // A mount moves along with a directory above it: then this is where it is now.
-  const auto recorded = TargetPath::Open(record->staging_path, "staging_target_path");
+  const auto recorded = RequestPath::Open(record->staging_path, "staging_target_path");
   return recorded.ok() && IsShownAt(devices, *recorded, uuid);
 }
 
@@ -183,7 +183,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
   RETURN_IF_ERROR(RequireSuitable(volume, use));
-  ASSIGN_OR_RETURN(const TargetPath target, OpenRequestPath(staging_path, "staging_target_path"));
+  ASSIGN_OR_RETURN(const RequestPath target, OpenPath(staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
   auto record = state_.stages.Find(volume_id);
   bool staged_before = record.ok();
@@ -217,7 +217,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
 }
 
 absl::Status Stager::Unstage(const std::string& volume_id, const std::string& staging_path) const {
-  const auto target = TargetPath::Open(staging_path, "staging_target_path");
+  const auto target = RequestPath::Open(staging_path, "staging_target_path");
   if (!target.ok() && !absl::IsNotFound(target.status())) return target.status();
   std::optional<KeyLock::Guard> path_lock;
   if (target.ok()) {

@@ -9,7 +9,7 @@
 #include "os/descriptor_gates.h"
 #include "os/mount_health.h"
 #include "os/mount_table.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 namespace holdfast::node {
 namespace {
@@ -51,7 +51,7 @@ absl::StatusOr<bool> Shows(const os::UniqueFd& handle, const os::BlockDevice& de
 absl::StatusOr<Answer> Ask(const os::BlockDevice& device, AccessType access_type,
                            const std::string& path) {
   if (!path.starts_with('/')) return Answer{};
-  ASSIGN_OR_RETURN(const os::TargetPath target, os::TargetPath::Open(path, "volume_path"));
+  ASSIGN_OR_RETURN(const os::RequestPath target, os::RequestPath::Open(path, "volume_path"));
   const auto look = os::LookAtMount();
   ASSIGN_OR_RETURN(const os::UniqueFd handle, target.OpenHandle());
   ASSIGN_OR_RETURN(const bool here, Shows(handle, device, access_type, path));

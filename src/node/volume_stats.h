@@ -20,7 +20,7 @@ struct VolumeStats {
 
 // Figures of the volume as seen at `path`: any path where it is staged or published, by us or by
 // the kubelet's own binds. NOT_FOUND when there is no such volume or it is not at that path;
-// INVALID_ARGUMENT and FAILED_PRECONDITION as os::TargetPath for a path that leads elsewhere.
+// INVALID_ARGUMENT and FAILED_PRECONDITION as os::RequestPath for a path that leads elsewhere.
 [[nodiscard]] absl::StatusOr<VolumeStats> MeasureVolume(const pool::Pools& pools,
                                                         const std::string& volume_id,
                                                         const std::string& path);

@@ -286,7 +286,7 @@ absl::StatusOr<LoopDevice> AttachLoop(int image_fd, const LoopOptions& options) 
   if (!control.valid()) {
     return OsError(errno, fmt::format("cannot open '{}' (is the loop driver loaded?)", kControl));
   }
-  // The device gets an open file description of its own, so that FindLoop can distinguish it from
+  // The device gets an open file description of its own, so that FindLoops can distinguish it from
   // ours.
   const std::string image = fmt::format("/proc/self/fd/{}", image_fd);
   const UniqueFd backing(

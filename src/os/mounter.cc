@@ -113,7 +113,7 @@ mount_attr AttributesFor(bool read_only, const std::vector<std::string>& flags) 
 
 }  // namespace
 
-absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target) {
+absl::Status MountFilesystem(const DeviceMount& mount, const RequestPath& target) {
   RETURN_IF_ERROR(RequireBlockDevice(mount.device));
   ASSIGN_OR_RETURN(const UniqueFd handle, target.OpenHandle());
   const Context context(mnt_new_context(), &mnt_free_context);
@@ -125,7 +125,7 @@ absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target)
   return MountError(context.get(), rc, mount, target.path());
 }
 
-absl::Status BindMount(const UniqueFd& source, const std::string& name, const TargetPath& target,
+absl::Status BindMount(const UniqueFd& source, const std::string& name, const RequestPath& target,
                        bool read_only, const std::vector<std::string>& flags) {
   ASSIGN_OR_RETURN(const UniqueFd handle, target.OpenHandle());
   const UniqueFd tree(
@@ -143,7 +143,7 @@ absl::Status BindMount(const UniqueFd& source, const std::string& name, const Ta
   return absl::OkStatus();
 }
 
-absl::Status Unmount(const TargetPath& target) {
+absl::Status Unmount(const RequestPath& target) {
   const std::string path = target.through_parent();
   bool unmounted = ::umount2(path.c_str(), UMOUNT_NOFOLLOW) == 0;
   if (!unmounted && errno == EBUSY) {

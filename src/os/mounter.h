@@ -7,7 +7,7 @@
 
 #include "core/status.h"
 #include "os/mount_flags.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 namespace holdfast::os {
 
@@ -22,8 +22,8 @@ struct DeviceMount {
 // helpers, no path canonicalisation). Never falls back to read-only by itself: a read-write mount
 // of a write-protected device fails. INTERNAL with the kernel's reason where it gives one;
 // INVALID_ARGUMENT when the filesystem refuses the flags (see AskFilesystemAboutFlags); the errors
-// of TargetPath::OpenHandle when there is no directory.
-[[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const TargetPath& target);
+// of RequestPath::OpenHandle when there is no directory.
+[[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const RequestPath& target);
 
 // Binds `source`, an open directory or device node (O_PATH suffices), on `target` (of the same
 // type): the object that was checked is bound, even if its path leads elsewhere by now. `name`
@@ -31,11 +31,11 @@ struct DeviceMount {
 // mount_setattr, move_mount). `flags` adds per-mount flags: noexec, nosuid, nodev, noatime,
 // nodiratime, relatime, strictatime; others belong to the filesystem and are ignored here.
 [[nodiscard]] absl::Status BindMount(const UniqueFd& source, const std::string& name,
-                                     const TargetPath& target, bool read_only,
+                                     const RequestPath& target, bool read_only,
                                      const std::vector<std::string>& flags);
 
 // Unmounts the topmost mount at `target`. OK if there is none, or if `target` does not exist. Never
 // lazy, never forced. FAILED_PRECONDITION when it is busy.
-[[nodiscard]] absl::Status Unmount(const TargetPath& target);
+[[nodiscard]] absl::Status Unmount(const RequestPath& target);
 
 }  // namespace holdfast::os

@@ -26,7 +26,7 @@ absl::StatusOr<bool> SharesExtents(int file_fd, std::size_t limit) {
     head->fm_extent_count = static_cast<std::uint32_t>(std::min(kPerCall, limit - seen));
     if (::ioctl(file_fd, FS_IOC_FIEMAP, head) != 0) {
       if (errno == EOPNOTSUPP || errno == ENOTTY) return false;
-      return OsError(errno, "read the extents of a file");
+      return OsError(errno, "cannot read the extents of a file");
     }
     if (head->fm_mapped_extents == 0) return false;
     fiemap_extent extent{};

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The name space of volumes of a pool whose id is not known; such a volume is never made.
+// The name space of ids while the pool's id is unknown; no volume ever gets such an id.
 constexpr char kNoPool[] = "00000000-0000-0000-0000-000000000000";
 
 }  // namespace
@@ -188,6 +188,12 @@ absl::Status AwaitedPool::Recover() {
                keeper.known.name);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Pool*> AwaitedPool::WithCredentials(const Secrets& secrets) {
+  const auto pool = Opened();
+  if (!pool.ok()) return this;  // each call then says why
+  return (*pool)->WithCredentials(secrets);
 }
 
 absl::Status AwaitedPool::CheckReady() {

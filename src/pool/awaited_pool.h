@@ -50,6 +50,8 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::Status Recover() override;
 
   // Asks the pool on the thread of its own; UNAVAILABLE if it does not answer soon.
+  // The pool itself once it is open, so that a call passes through this only once.
+  [[nodiscard]] absl::StatusOr<Pool*> WithCredentials(const Secrets& secrets) override;
   [[nodiscard]] absl::Status CheckReady() override;
 
   [[nodiscard]] absl::StatusOr<std::vector<Leftover>> FindLeftovers() override;

@@ -42,7 +42,7 @@ absl::StatusOr<Ledger::Reservation> Ledger::Reserve(const std::string& uuid,
   {
     const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(const Room room, measure_room());
-    // Without a fresh count, thin volumes are taken to be empty: then a yes is surely right.
+    // Without a fresh count, thin volumes are taken to be empty: then a yes is certain to be right.
     if (increment <= RoomLeft(provisioning, room, totals_.thin_provisioned)) {
       return Provision(uuid, provisioning, increment);
     }
@@ -129,7 +129,7 @@ absl::Status Ledger::Refusal(Provisioning provisioning, Bytes increment, const R
         "%)",
         used * 100, policy_.watermark * 100);
   }
-  return ResourceExhausted("{} more of {} space do not fit: {} can still be provisioned",
+  return ResourceExhausted("{} more of {} space does not fit; {} can still be provisioned",
                            FormatBytes(increment), ToString(provisioning), FormatBytes(left));
 }
 

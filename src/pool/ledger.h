@@ -25,7 +25,7 @@ struct Room {
 // bytes are reserved only if, with A = available - reserve:
 //   thick:  R + thick unallocated + thin unallocated / overcommit   <= A
 //   thin:   thick unallocated + (thin unallocated + R) / overcommit <= A   and the filesystem is
-//           below the watermark
+//           not above the watermark
 // Every step that needs space, such as creation and growth, goes through Reserve; the ledger is
 // rebuilt from records at start. Thread-safe.
 class Ledger final {

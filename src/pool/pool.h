@@ -42,14 +42,14 @@ struct PoolUsage {
 };
 
 // Thread-safe. For the calls that take a volume, the caller holds that volume's lock (KeyLock), so
-// that only one runs per volume. Calls inspect what is and move towards what should be: repeating
-// one is always safe. Errors common to all of them:
+// that only one runs per volume. Calls inspect the actual state and move it towards the desired
+// one: repeating one is always safe. Errors common to all of them:
 //   NOT_FOUND            the pool owns no such volume (calls that take a VolumeId)
 //   FAILED_PRECONDITION  the pool is not the one it should be (disk not mounted, wrong disk)
 //   INTERNAL             a system call failed, or a record is damaged; nothing was guessed
 //   UNAVAILABLE          the pool's storage is not there or does not answer; a repetition finds
 //                        out what was done
-//   ABORTED              another process changes the volume (the same pools)
+//   ABORTED              another process changes the volume (only in pools that several processes serve)
 class Pool {
  public:
   virtual ~Pool() = default;
@@ -97,8 +97,8 @@ class Pool {
 
   [[nodiscard]] virtual absl::StatusOr<Volume> Get(const VolumeId& id) = 0;
 
-  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. Fails
-  // rather than leave out a volume whose record cannot be read now.
+  // Up to `limit` (0: all) volumes whose uuid is greater than `after_uuid`, by uuid. Leaves
+  // out volumes whose records are damaged; fails if the records cannot be read now.
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                                  std::size_t limit) = 0;
 

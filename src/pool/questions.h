@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks pools what can be answered without one that hangs.
+// Asks several pools without waiting for one that hangs.
 #pragma once
 
 #include <chrono>

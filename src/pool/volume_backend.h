@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kind of pool supplies to the volume state machine (pool/volume_lifecycle.h): durable
-// records, the volumes' bytes and devices, and the account of space. Each decides nothing: neither
-// which state a volume is in nor which step comes next.
+// records, the volumes' bytes and devices, and the account of space. None of them
+// decides which state a volume is in or which step comes next.
 //
 // One object of each serves one call, so that it can work through a pool directory that was just
 // verified, or a connection of one user. The caller holds the volume's lock (KeyLock).

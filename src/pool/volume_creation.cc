@@ -15,7 +15,7 @@
 namespace holdfast::pool {
 namespace {
 
-// To interfere earlier with another process's creation would not harm data, but both would have to
+// Interfering earlier with another process's creation would not harm data, but both would have to
 // begin again.
 constexpr absl::Duration kMakingTime = absl::Seconds(3);
 
@@ -24,7 +24,7 @@ bool IsUncertain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) || absl::IsInternal(status);
 }
 
-// Another process was faster; the repeated call finds what it makes.
+// Another process was faster; the repeated call finds the volume that it made.
 absl::Status AbortedIfExists(const absl::Status& status) {
   return absl::IsAlreadyExists(status) ? WithCode(status, absl::StatusCode::kAborted) : status;
 }

@@ -31,7 +31,7 @@ absl::Status LeaveFormatting(VolumeRecord& record) {
 // Only in state formatting no data can exist.
 absl::Status RequireBlankable(const VolumeRecord& record) {
   if (record.volume.state == VolumeState::kFormatting) return absl::OkStatus();
-  return FailedPrecondition("volume '{}' is {}: its bytes are not to be touched",
+  return FailedPrecondition("volume '{}' is {}: its bytes must not be changed",
                             record.volume.id.uuid, ToString(record.volume.state));
 }
 

@@ -15,7 +15,7 @@
 
 namespace holdfast::pool {
 
-// Serves one call, with the objects that serve it. Errors common to all functions: those of the
+// Serves one call; the three objects that it works on serve the same call. Errors common to all functions: those of the
 // backend; NOT_FOUND if there is no such volume, or only an unfinished one.
 class VolumeLifecycle final {
  public:

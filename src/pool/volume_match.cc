@@ -9,7 +9,7 @@ absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
   const auto differs = [&](std::string_view what) {
     return AlreadyExists("a volume named '{}' exists with another {}", spec.name, what);
   };
-  // Two names with one UUID would need a SHA-1 collision; the record settles it.
+  // Two names with one UUID would need a SHA-1 collision; the name in the record decides.
   if (volume.name != spec.name) return differs("name");
   if (volume.capacity_bytes < spec.capacity.required ||
       (spec.capacity.limit != 0 && volume.capacity_bytes > spec.capacity.limit)) {

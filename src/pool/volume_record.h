@@ -22,7 +22,7 @@ struct VolumeRecord {
   friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };
 
-// Whether CreateVolume has returned a volume in this state and DeleteVolume was not called.
+// True for the states after CreateVolume has returned the volume and before DeleteVolume.
 [[nodiscard]] bool IsUsable(VolumeState state);
 
 // JSON with a schema version and a checksum over everything else.

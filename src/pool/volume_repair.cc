@@ -106,7 +106,7 @@ absl::Status VolumeLifecycle::Account(const VolumeRecord& record) {
 }
 
 void VolumeLifecycle::AccountStored(const std::string& uuid) {
-  if (records_.AreShared()) return;  // the account is the storage's own
+  if (records_.AreShared()) return;  // the storage keeps its own account
   const auto record = records_.Read(uuid);
   if (!record.ok() || !IsUsable(record->volume.state)) return;
   const auto allocated = backend_.Allocated(*record);

@@ -2,7 +2,7 @@
 // The mark on an image that records how it was formatted.
 //
 // A volume's record can be older than its image: restored from a backup, or put back by hand. So
-// the filesystem that an image was given is noted at the image, too, as image metadata
+// the filesystem that an image was given is noted on the image, too, as image metadata
 // (`rbd image-meta get IMAGE holdfast.formatted`), which librbd copies and exports with it.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace holdfast::rbd {
 
 inline constexpr char kFormatMark[] = "holdfast.formatted";
 
-// Thread-safe, as both. `image_id` is Ceph's own id of the image. Errors as Cluster::Try.
+// Thread-safe. `image_id` is Ceph's own id of the image. Errors as Cluster::Try.
 
 // The type and UUID of the filesystem, "ext4 0b5c..."; nothing if the image has no such mark, or if
 // there is no such image.

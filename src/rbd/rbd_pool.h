@@ -27,7 +27,7 @@
 
 namespace holdfast::rbd {
 
-// Besides what Pool says: of a volume that another Ceph pool has made nothing is known, so that no
+// Besides what Pool says: nothing is known about volumes of another Ceph pool, so that no
 // call says that it is gone (FAILED_PRECONDITION). Only nodes that can share a volume have it as a
 // device at once. MapDevice names another one that has it (FAILED_PRECONDITION), and takes it over
 // only from one whose client is gone, which it fences first. Readers' devices are read-only for
@@ -96,7 +96,7 @@ class RbdPool final : public pool::Pool {
   // more at once are done no sooner.
   static constexpr unsigned kImagesAtOnce = 8;
 
-  // What the pool is to all its users alike.
+  // The state that all users of the pool share.
   struct Common {
     Common(const pool::Process& process, os::UniqueFd known,
            std::optional<std::string> known_identity, std::shared_ptr<Clusters> connections)
@@ -208,7 +208,7 @@ class RbdPool final : public pool::Pool {
   RecentAnswer<std::string> cluster_problem_;
 };
 
-// Makes the cluster refuse the holder's client for good, so that nothing it still has under way is
+// Makes the cluster refuse the holder's client for a year; the address is never used again, so that nothing it still has under way is
 // written. OK without more if the holder never got as far as having a client.
 [[nodiscard]] absl::Status Fence(Cluster& cluster, const DeviceClaim& holder);
 

@@ -126,9 +126,9 @@ std::vector<VolumeCondition> RbdPool::Conditions(std::span<const Volume> volumes
     if (!problems.empty()) {
       conditions.push_back({true, fmt::format("{}", fmt::join(problems, "; "))});
     } else if (health.ok()) {
-      conditions.push_back({false, "storage is as promised"});
+      conditions.push_back({false, "the storage is intact"});
     } else {
-      conditions.push_back({false, fmt::format("storage is as promised; the cluster's health is "
+      conditions.push_back({false, fmt::format("the storage is intact; the cluster's health is "
                                                "not known: {}",
                                                MessageOf(health.status()))});
     }

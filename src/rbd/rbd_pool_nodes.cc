@@ -66,9 +66,8 @@ absl::Status RbdPool::UpdateNodes(const CephPool& ceph, const VolumeId& id, Reco
 
 // FAILED_PRECONDITION naming the node.
 absl::Status RbdPool::InUse(const std::string& uuid, const DeviceClaim& holder) const {
-  const std::string how = holder.sharing == Sharing::kAlone ? ""
-                                                            : " with an access mode of several"
-                                                              " nodes";
+  const std::string how =
+      holder.sharing == Sharing::kAlone ? "" : " with a multi-node access mode";
   const bool namesake = common_->has_devices && holder.node == common_->node_id && !IsOwn(holder);
   const std::string which =
       namesake ? ", in another boot: before a reboot, or on another machine of that name" : "";
@@ -175,7 +174,7 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& en
   }
 }
 
-// Says in the journal that this node is about to map the image. Nothing is mapped yet.
+// Says in the list of nodes that this node is about to map the image. Nothing is mapped yet.
 absl::Status RbdPool::Announce(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
                                const DeviceClaim& wanted) {
   return UpdateNodes(
@@ -217,8 +216,8 @@ absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
   return WithCode(InUse(entry.record.volume.id.uuid, holder), absl::StatusCode::kUnavailable);
 }
 
-// Takes this node out of the journal. It stays there while something has to be taken back here
-// (ForgetUndo), because it shows whether another node had the volume in between.
+// Takes this node out of the list of nodes. It stays there while something has to be taken back here
+// (UndoFiles::Forget), because it shows whether another node had the volume in between.
 absl::Status RbdPool::Release(const VolumeId& id) {
   if (common_->undo_files.Has(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());

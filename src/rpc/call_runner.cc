@@ -94,8 +94,8 @@ absl::Status CallRunner::RefuseBeyondLimits(const Call& call, const std::string&
   const auto found = limited_.find(pool);
   const int of_pool = found == limited_.end() ? 0 : found->second;
   if (of_pool >= (teardown ? kMaxPerPoolForTeardown : kMaxPerPool)) {
-    return Unavailable("{} calls are under way already for {}; try again", of_pool,
-                       pool.empty() ? "no pool in particular" : pool);
+    return Unavailable("{} calls {} are already running; try again", of_pool,
+                       pool.empty() ? "that name no pool" : fmt::format("for {}", pool));
   }
   if (all_limited_ >= (teardown ? kMaxCallsForTeardown : kMaxCalls)) {
     return Unavailable("{} calls are under way already; try again", all_limited_);

@@ -46,8 +46,8 @@ class CallRunner final {
     std::string pool = {};
   };
 
-  // Runs `body` and turns its status into gRPC's; for calls that must be answered at any time. No
-  // limit counts them: they must wait for nothing.
+  // Runs `body` and turns its status into gRPC's; for calls that must always be answered. They do
+  // not count against the limits, so they must not block.
   [[nodiscard]] grpc::Status RunAlways(const Call& call, const std::function<absl::Status()>& body);
 
   // The same for calls that need recovered pools: UNAVAILABLE until SetReady, and beyond the limits
@@ -69,10 +69,10 @@ class CallRunner final {
   // Waits until no call runs, however long that takes.
   void AwaitIdle();
 
-  // A sentence on each call that runs, the oldest first.
+  // One sentence for each running call, the oldest first.
   [[nodiscard]] std::vector<std::string> Running() const;
 
-  // PoolKeys of what the calls that run are about.
+  // PoolKeys of the running calls.
   [[nodiscard]] std::set<std::string> BusyPools() const;
 
   [[nodiscard]] bool ready() const { return ready_.load(std::memory_order_acquire); }

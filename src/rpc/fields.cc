@@ -2,6 +2,7 @@
 #include "rpc/fields.h"
 
 #include <fmt/ranges.h>
+#include <vector>
 
 #include <algorithm>
 
@@ -73,6 +74,25 @@ absl::Status ReadMount(const csi::v1::VolumeCapability::MountVolume& mount, Volu
   return os::ValidateMountFlags(use.mount_flags, "volume_capability.mount.mount_flags");
 }
 
+void ClearMarked(google::protobuf::Message& message) {
+  const auto& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> present;
+  reflection.ListFields(message, &present);
+  for (const google::protobuf::FieldDescriptor* const field : present) {
+    if (field->options().GetExtension(csi::v1::csi_secret)) {
+      reflection.ClearField(&message, field);
+    } else if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+      continue;
+    } else if (!field->is_repeated()) {
+      ClearMarked(*reflection.MutableMessage(&message, field));
+    } else {
+      for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+        ClearMarked(*reflection.MutableRepeatedMessage(&message, field, i));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status RequireId(const std::string& value, const char* field) {
@@ -107,6 +127,11 @@ absl::Status CheckMap(const google::protobuf::Map<std::string, std::string>& map
 
 Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map) {
   return Secrets({map.begin(), map.end()});
+}
+
+void ClearSecrets(google::protobuf::Message& message) {
+  message.DiscardUnknownFields();
+  ClearMarked(message);
 }
 
 absl::StatusOr<VolumeUse> ParseCapability(const csi::v1::VolumeCapability& capability,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of request fields that the CSI spec makes for every RPC ("Size Limits", "Required
-// Fields"). All failures are INVALID_ARGUMENT naming the field.
+// The fields of requests: the checks that the CSI spec makes for every RPC ("Size Limits",
+// "Required Fields"), and the secrets among them. All failures are INVALID_ARGUMENT naming the
+// field.
 #pragma once
 
 #include <google/protobuf/map.h>
+#include <google/protobuf/message.h>
 
 #include <string>
 
@@ -29,6 +31,10 @@ namespace holdfast::rpc {
 
 // A call's secrets, to be passed on only in memory.
 [[nodiscard]] Secrets SecretsIn(const google::protobuf::Map<std::string, std::string>& map);
+
+// Clears every field that CSI marks as secret (csi_secret), in the message and in all that it
+// contains; and the fields that this version does not know, which may be secret too.
+void ClearSecrets(google::protobuf::Message& message);
 
 // INVALID_ARGUMENT if it is missing, or longer than a node's id may be (256 bytes).
 [[nodiscard]] absl::Status RequireNodeId(const std::string& value);

@@ -21,7 +21,7 @@ std::string ReadToken(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<link::NodeLink> DialController(const Config& config, const ServerState& parts,
+std::unique_ptr<link::NodeLink> DialController(const Config& config, const ServerState& state,
                                                controller::Service& service) {
   return std::make_unique<link::NodeLink>(
       config.link_controller, link::ChannelTls({config.link_tls}),
@@ -29,18 +29,18 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Serve
           .describe =
               [&] {
                 link::v1::Register self =
-                    controller::DescribeNode(config.driver_name, config.node_id, parts.pools);
+                    controller::DescribeNode(config.driver_name, config.node_id, state.pools);
                 self.set_token(ReadToken(config.link_token));
                 return self;
               },
-          .name_volumes = [&](const auto& send) { controller::NameVolumes(parts.pools, send); },
-          .measure = [&] { return controller::MeasurePools(parts.pools); },
+          .name_volumes = [&](const auto& send) { controller::NameVolumes(state.pools, send); },
+          .measure = [&] { return controller::MeasurePools(state.pools); },
           .carry_out =
               [&](const link::v1::Command& command) {
                 return controller::Execute(service, command);
               },
           .changes_space = controller::ChangesSpace,
-          .count_pools = [&] { return controller::CountListable(parts.pools); },
+          .count_pools = [&] { return controller::CountListable(state.pools); },
       });
 }
 

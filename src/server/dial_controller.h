@@ -13,7 +13,7 @@ namespace holdfast::server {
 
 // Dials until it is destroyed, and carries out the controller's commands. All three outlive it.
 [[nodiscard]] std::unique_ptr<link::NodeLink> DialController(const Config& config,
-                                                             const ServerState& parts,
+                                                             const ServerState& state,
                                                              controller::Service& service);
 
 }  // namespace holdfast::server

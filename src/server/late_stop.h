@@ -14,6 +14,6 @@ inline constexpr std::chrono::seconds kStopTime{25};  // kubelet's patience is 3
 // What is done when stopping takes too long, right before the process ends. Children end with it.
 // A thread that hangs in the kernel stays, and may yet complete one system call on its pool: a
 // successor gets everything but the lock of that pool.
-void GiveUp(const Config& config, const ServerState& parts);
+void GiveUp(const Config& config, const ServerState& state);
 
 }  // namespace holdfast::server

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Prometheus can ask: calls, pools, the link.
+// The metrics for Prometheus: calls, pools, the link.
 #pragma once
 
 #include <prometheus/counter.h>

@@ -27,30 +27,23 @@ absl::Status WaitForPools(const pool::Pools& pools) {
 
 }  // namespace
 
-absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState& parts) {
+absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState& state) {
   const pool::Process process{.node_id = config.node_id,
                               .is_controller = config.role != Role::kNode,
                               .has_devices = config.role != Role::kController,
                               .attach = config.attach,
                               .state_directory_fd = state_directory_fd,
-                              .boot_id = parts.node.stages.boot_id(),
-                              .undo_files = parts.node.undo};
+                              .boot_id = state.node.stages.boot_id(),
+                              .undo_files = state.node.undo};
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
                              pool.default_filesystem);
     }
     ASSIGN_OR_RETURN(auto opened, KindOf(pool).open(pool, process));
-    RETURN_IF_ERROR(parts.pools.Add(std::move(opened)));
+    RETURN_IF_ERROR(state.pools.Add(std::move(opened)));
   }
-  return WaitForPools(parts.pools);
-}
-
-absl::Status RecoverPools(const pool::Pools& pools) {
-  for (pool::Pool* const pool : pools.all()) {
-    RETURN_IF_ERROR(Annotate(pool->Recover(), fmt::format("pool '{}'", pool->info().name)));
-  }
-  return absl::OkStatus();
+  return WaitForPools(state.pools);
 }
 
 }  // namespace holdfast::server

@@ -9,13 +9,10 @@
 
 namespace holdfast::server {
 
-// Adds each configured pool to `parts.pools`. A pool whose storage is absent is served as soon as
+// Adds each configured pool to `state.pools`. A pool whose storage is absent is served as soon as
 // it is there; FAILED_PRECONDITION if no pool can be served and none ever was, or if a pool is in
 // use; INVALID_ARGUMENT for a filesystem that is not supported.
 [[nodiscard]] absl::Status OpenPools(const Config& config, int state_directory_fd,
-                                     ServerState& parts);
-
-// Counts what the pools have; the error of the first one that cannot.
-[[nodiscard]] absl::Status RecoverPools(const pool::Pools& pools);
+                                     ServerState& state);
 
 }  // namespace holdfast::server

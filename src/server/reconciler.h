@@ -24,7 +24,7 @@ namespace holdfast::server {
 
 // Has one thread, and another one for each pool while it examines that, so that a pool that hangs
 // is skipped until it answers. It searches without locks. To repair a volume it takes the volume's
-// lock; it skips volumes that a call is using, and calls wait for it only shortly (KeyLock). After
+// lock; it skips volumes that a call is using, and calls wait for it only briefly (KeyLock). After
 // each repair it rests as long as the repair took. Public functions are thread-safe.
 class Reconciler final {
  public:

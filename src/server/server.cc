@@ -16,6 +16,7 @@
 #include "server/pool_kinds.h"
 #include "server/pool_opening.h"
 #include "server/process_setup.h"
+#include "server/recovery.h"
 #include "server/server_state.h"
 #include "server/services.h"
 #include "server/socket.h"

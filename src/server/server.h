@@ -29,7 +29,7 @@ struct ServerState;
 struct Services;
 
 // The steps in their order, each once, from main before any other thread exists. After an error
-// nothing is left to do but to destroy it.
+// it can only be destroyed.
 class Server final {
  public:
   // `config` outlives it.
@@ -38,7 +38,7 @@ class Server final {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // From here on Identity answers, the other services with UNAVAILABLE. INVALID_ARGUMENT: the
+  // From here on Identity answers; the other services answer UNAVAILABLE. INVALID_ARGUMENT: the
   // configuration; FAILED_PRECONDITION: another instance, or a pool's directory; the process has
   // then changed nothing.
   [[nodiscard]] absl::Status Start();

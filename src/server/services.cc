@@ -32,20 +32,20 @@ std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
 
 }  // namespace
 
-Services::Services(const Config& config, ServerState& parts)
-    : identity(config.driver_name, parts.pools, parts.calls, NeedsOf(config)),
-      controller({config.driver_name, config.node_id, config.attach, parts.pools, parts.node,
-                  parts.volume_locks, parts.calls}),
-      node({config.driver_name, config.node_id, config.max_volumes, parts.pools, parts.node,
-            parts.volume_locks, parts.calls, config.topology}),
-      admin(parts.pools, parts.node.stages, parts.reconciler, parts.calls) {}
+Services::Services(const Config& config, ServerState& state)
+    : identity(config.driver_name, state.pools, state.calls, NeedsOf(config)),
+      controller({config.driver_name, config.node_id, config.attach, state.pools, state.node,
+                  state.volume_locks, state.calls}),
+      node({config.driver_name, config.node_id, config.max_volumes, state.pools, state.node,
+            state.volume_locks, state.calls, config.topology}),
+      admin(state.pools, state.node.stages, state.reconciler, state.calls) {}
 
-LinkedController::LinkedController(const Config& config, ServerState& parts,
+LinkedController::LinkedController(const Config& config, ServerState& state,
                                    controller::Service& own)
     : identity(MakeNodeIdentity(config)),
       hub(config.driver_name, *identity),
-      router({config.driver_name, config.attach, hub, parts.pools, own, parts.volume_locks,
-              parts.calls}) {}
+      router({config.driver_name, config.attach, hub, state.pools, own, state.volume_locks,
+              state.calls}) {}
 
 CallServer StartServer(const Config& config, Services& services, LinkedController& linked) {
   grpc::ServerBuilder builder;

@@ -21,7 +21,7 @@ namespace holdfast::server {
 
 // Configuration and state outlive the services.
 struct Services {
-  Services(const Config& config, ServerState& parts);
+  Services(const Config& config, ServerState& state);
   identity::Service identity;
   controller::Service controller;
   node::Service node;
@@ -30,7 +30,7 @@ struct Services {
 
 // A controller whose volumes are on nodes, or in pools that need none.
 struct LinkedController {
-  LinkedController(const Config& config, ServerState& parts, controller::Service& own);
+  LinkedController(const Config& config, ServerState& state, controller::Service& own);
   const std::unique_ptr<link::NodeIdentity> identity;
   link::Hub hub;
   controller::Router router;

@@ -52,7 +52,7 @@ class StageStore final {
   [[nodiscard]] const std::string& boot_id() const { return boot_id_; }
 
   // The record of a volume staged since the last boot. NOT_FOUND if there is none, also when its
-  // file is damaged: the mount table then has to do.
+  // file is damaged: callers then use the mount table.
   [[nodiscard]] absl::StatusOr<StageRecord> Find(const std::string& volume_id) const;
 
   // What Find returns, for callers that must not treat a damaged or unreadable file as missing.

@@ -11,7 +11,7 @@ from driver import MIB
 from kubelet import Kubelet, PersistentVolume
 from pool_disk import run
 
-KEPT = "storage is as promised"
+KEPT = "the storage is intact"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `holdfast serve`: arguments that end in NUL each.
-#include "cli/serve_flags.h"
+#include "cli/setting_flags.h"
 
 #include "valid_config.h"
 
@@ -19,7 +19,7 @@ std::vector<std::string> Split(std::string_view text) {
 
 void Try(const std::vector<std::string>& words) {
   CLI::App app;
-  cli::ServeFlags flags;
+  cli::SettingFlags flags;
   cli::AddServeFlags(*app.add_subcommand("serve"), flags, Kinds());
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());

@@ -11,7 +11,7 @@
 #include "core/volume.h"
 #include "fs/filesystem.h"
 #include "os/mount_flags.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 #include "valid_config.h"
 
 namespace holdfast::fuzz {

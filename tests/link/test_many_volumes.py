@@ -38,7 +38,7 @@ class Lister:
         for volume in page:
             entry = answer.entries.add()
             entry.volume.volume_id, entry.volume.capacity_bytes = volume, MIB
-            entry.status.volume_condition.message = "storage is as promised"
+            entry.status.volume_condition.message = "the storage is intact"
         if page and page[-1] != self.ids[-1]:
             answer.next_token = page[-1]
         self.largest = max(self.largest, answer.ByteSize())

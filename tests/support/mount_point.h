@@ -14,7 +14,7 @@
 
 #include "os/mount_table.h"
 #include "os/mounter.h"
-#include "os/target_path.h"
+#include "os/request_path.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::test {
@@ -24,8 +24,8 @@ inline void RequireOk(const absl::Status& status) {
   REQUIRE(status.ok());
 }
 
-inline os::TargetPath MakeTarget(const std::string& path) {
-  auto target = os::TargetPath::Open(path, "target_path");
+inline os::RequestPath MakeTarget(const std::string& path) {
+  auto target = os::RequestPath::Open(path, "target_path");
   RequireOk(target.status());
   RequireOk(target->MakeDirectory());
   return *std::move(target);
@@ -38,14 +38,14 @@ inline os::MountTable ReadTable() {
 }
 
 // The mount at `target`; an entry with id 0 if there is none.
-inline os::MountEntry Mounted(const os::TargetPath& target) {
+inline os::MountEntry Mounted(const os::RequestPath& target) {
   const os::MountTable table = ReadTable();
   const os::MountEntry* const entry = table.At(target.path());
   return entry == nullptr ? os::MountEntry{} : *entry;
 }
 
 // Bind-mounts the file or directory at a path, which must not be a symbolic link.
-inline absl::Status BindPath(const std::string& source, const os::TargetPath& target,
+inline absl::Status BindPath(const std::string& source, const os::RequestPath& target,
                              bool read_only, const std::vector<std::string>& flags) {
   const os::UniqueFd handle(::open(source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!handle.valid()) return OsError(errno, source);
@@ -55,7 +55,7 @@ inline absl::Status BindPath(const std::string& source, const os::TargetPath& ta
 // Unmounts everything at the target at the end, so that a failed test leaks nothing.
 class MountGuard final {
  public:
-  explicit MountGuard(const os::TargetPath& target) : target_(target) {}
+  explicit MountGuard(const os::RequestPath& target) : target_(target) {}
   MountGuard(const MountGuard&) = delete;
   MountGuard& operator=(const MountGuard&) = delete;
   ~MountGuard() {
@@ -63,7 +63,7 @@ class MountGuard final {
   }
 
  private:
-  const os::TargetPath& target_;
+  const os::RequestPath& target_;
 };
 
 inline bool CanWrite(const std::string& directory) {

@@ -53,14 +53,14 @@ class Rogue:
             response.node_expansion_required = True
         elif method == "ControllerGetVolume":
             response.volume.CopyFrom(self.describe(request.volume_id))
-            response.status.volume_condition.message = "storage is as promised"
+            response.status.volume_condition.message = "the storage is intact"
         elif method == "ValidateVolumeCapabilities":
             response.confirmed.volume_capabilities.extend(request.volume_capabilities)
         elif method == "ListVolumes":
             for volume in sorted(self.sizes):
                 entry = response.entries.add()
                 entry.volume.CopyFrom(self.describe(volume))
-                entry.status.volume_condition.message = "storage is as promised"
+                entry.status.volume_condition.message = "the storage is intact"
         return response
 
     def describe(self, volume, size=None):

@@ -183,7 +183,7 @@ TEST_CASE_METHOD(Fixture, "an interrupted formatting is blanked, and only that")
 TEST_CASE_METHOD(Fixture, "a volume that is published is neither detached nor deleted") {
   const Volume volume = Create(BlockSpec("pvc-1"));
   const os::BlockDevice device = test::Value(pool->MapDevice(volume.id, test::kWriter));
-  const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
+  const auto target = test::Value(os::RequestPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));
   CHECK_FAILS(pool->UnmapDevice(volume.id), kFailedPrecondition, directory.path("target"));

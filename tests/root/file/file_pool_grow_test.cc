@@ -45,7 +45,7 @@ TEST_CASE_METHOD(FilePoolFixture, "what cannot be is refused and changes nothing
   const Volume volume = Create(BlockSpec("pvc-1", 2 * kMiB));
   CHECK_FAILS(pool->Grow(volume.id, 0, kMiB), kOutOfRange, "cannot shrink");
   CHECK_FAILS(pool->Grow(volume.id, 2 * kMiB + 1, 2 * kMiB + 2), kOutOfRange, "limit_bytes");
-  CHECK_FAILS(pool->Grow(volume.id, Bytes{1} << 60, 0), kResourceExhausted, "do not fit");
+  CHECK_FAILS(pool->Grow(volume.id, Bytes{1} << 60, 0), kResourceExhausted, "does not fit");
   CHECK_FAILS(pool->Grow(pool->IdForName("never made"), kMiB, 0), kNotFound, "");
   CHECK(ReadRecord(volume.id).grow_to_bytes == 0);
   CHECK(std::filesystem::file_size(ImageOf(volume.id)) == 2 * kMiB);

@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Fixture,
 TEST_CASE_METHOD(Fixture, "a tombstone whose device is still bound waits until it is not") {
   (void)Create(BlockSpec("half"));
   const os::BlockDevice device = test::Value(pool->MapDevice(half, test::kWriter));
-  const auto target = test::Value(os::TargetPath::Open(directory.path("target"), "target"));
+  const auto target = test::Value(os::RequestPath::Open(directory.path("target"), "target"));
   REQUIRE_OK(target.MakeFile());
   REQUIRE_OK(test::BindPath(device.path, target, false, {}));
   SetState(half, VolumeState::kDeleting);

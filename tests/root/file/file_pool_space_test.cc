@@ -135,7 +135,7 @@ TEST_CASE("a growth that runs out of room leaves the volume as it was") {
   const Volume volume = small.pool.Create(BlockSpec("pvc-1", 4 * kMiB));
   small.pool.WriteFile(small.pool.ImageOf(volume.id), std::string(4 * kMiB, 'x'));
   SECTION("as the ledger knows") {
-    CHECK_FAILS(pool.Grow(volume.id, 128 * kMiB, 0), kResourceExhausted, "do not fit");
+    CHECK_FAILS(pool.Grow(volume.id, 128 * kMiB, 0), kResourceExhausted, "does not fit");
   }
   SECTION("as the filesystem finds, at the next start") {
     small.Fill(32 * kMiB);

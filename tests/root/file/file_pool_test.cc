@@ -148,9 +148,9 @@ TEST_CASE_METHOD(FilePoolFixture, "thick is thick and thin is thin") {
 }
 
 TEST_CASE_METHOD(FilePoolFixture, "a volume that does not fit is refused and leaves nothing") {
-  CHECK_FAILS(pool->Create(BlockSpec("huge", Bytes{1} << 60)), kResourceExhausted, "do not fit");
+  CHECK_FAILS(pool->Create(BlockSpec("huge", Bytes{1} << 60)), kResourceExhausted, "does not fit");
   CHECK_FAILS(pool->Create(BlockSpec("huge", Bytes{1} << 60, Provisioning::kThin)),
-              kResourceExhausted, "do not fit");
+              kResourceExhausted, "does not fit");
   VolumeSpec contradiction = BlockSpec("none", 4097);
   contradiction.capacity.limit = 8191;
   CHECK_FAILS(pool->Create(contradiction), kOutOfRange, "limit_bytes");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/mkfs_traces.h"
+#include "fs/filesystem.h"
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -35,7 +35,7 @@ std::vector<Kind> Kinds() {
 }
 
 bool OfMkfsAlone(const FormattedVolume& volume) {
-  return test::Value(IsOfMkfsAlone(volume.device(), std::string(volume.filesystem().name())));
+  return test::Value(volume.filesystem().IsOfMkfsAlone(volume.device()));
 }
 
 // As after a power cut: the bytes that had reached the image while it was mounted.
@@ -46,7 +46,7 @@ bool CopyIsOfMkfsAlone(const FormattedVolume& volume) {
                                   std::chrono::minutes(1)));
   const os::UniqueFd fd(::open(copy.c_str(), O_RDWR | O_CLOEXEC));
   const test::AttachedLoop loop(fd.get());
-  return test::Value(IsOfMkfsAlone(loop->block, std::string(volume.filesystem().name())));
+  return test::Value(volume.filesystem().IsOfMkfsAlone(loop->block));
 }
 
 TEST_CASE("a filesystem is told from mkfs's traces from its first mount for writing on") {
@@ -97,8 +97,7 @@ TEST_CASE("programs that repair do not make a used filesystem look new") {
 TEST_CASE("what cannot be read as the filesystem is in doubt, not unused") {
   FormattedVolume volume("xfs", 300 * kMiB);
   volume.Make();
-  CHECK_FALSE(test::Value(IsOfMkfsAlone(volume.device(), "ext4")));
-  CHECK_FALSE(test::Value(IsOfMkfsAlone(volume.device(), "crypto_LUKS")));
+  CHECK_FALSE(test::Value(FindFilesystem("ext4")->IsOfMkfsAlone(volume.device())));
   SECTION("no internal log") { volume.WriteDevice(48, std::string(8, '\0')); }
   SECTION("a log beyond the device") { volume.WriteDevice(48, std::string(8, '\x7f')); }
   SECTION("impossible sizes") { volume.WriteDevice(124, "\xff"); }

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "node/request_path.h"
+#include "node/path_lock.h"
 #include "os/descriptor_gates.h"
 #include "support/node_fixture.h"
 #include "support/outcome.h"
@@ -23,8 +23,8 @@ using test::MountSpec;
 using test::MountUse;
 using test::NodeFixture;
 
-os::TargetPath Target(const std::string& path) {
-  return test::Value(os::TargetPath::Open(path, "target_path"));
+os::RequestPath Target(const std::string& path) {
+  return test::Value(os::RequestPath::Open(path, "target_path"));
 }
 
 // Whether the thread waits for something: proc(5), the third word of its stat.

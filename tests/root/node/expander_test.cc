@@ -95,7 +95,7 @@ TEST_CASE_METHOD(Fixture, "what cannot be expanded says why and stays as it is")
   CHECK(ReadRecord(id).volume.capacity_bytes == 320 * kMiB);
   REQUIRE_OK(Stage(id));
   CHECK_FAILS(Expand(id, 1, 64 * kMiB), kOutOfRange, "cannot shrink");
-  CHECK_FAILS(Expand(id, Bytes{1} << 60), kOutOfRange, "do not fit");
+  CHECK_FAILS(Expand(id, Bytes{1} << 60), kOutOfRange, "does not fit");
   CHECK(ReadRecord(id).volume.capacity_bytes == 320 * kMiB);
   REQUIRE_OK(Unstage(id));
 }

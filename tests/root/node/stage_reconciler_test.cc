@@ -100,7 +100,7 @@ TEST_CASE_METHOD(Fixture, "a device that another program attached or uses is lef
   }
   SECTION("mounted by another") {
     const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
-    const auto rescue = test::Value(os::TargetPath::Open(directory.path("rescue"), "target"));
+    const auto rescue = test::Value(os::RequestPath::Open(directory.path("rescue"), "target"));
     REQUIRE_OK(rescue.MakeFile());
     REQUIRE_OK(test::BindPath(device.path, rescue, false, {}));
     CHECK(Found().empty());

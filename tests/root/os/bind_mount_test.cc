@@ -37,8 +37,8 @@ using test::TempDirectory;
 
 struct TwoDirectories {
   TempDirectory directory;
-  TargetPath source = MakeTarget(directory.path("source"));
-  TargetPath target = MakeTarget(directory.path("target"));
+  RequestPath source = MakeTarget(directory.path("source"));
+  RequestPath target = MakeTarget(directory.path("target"));
   MountGuard guard{target};
 };
 
@@ -124,7 +124,7 @@ TEST_CASE("a device node is bound on a file") {
   const TempDirectory directory;
   const ImageFile image(directory.path("image"), 8 * kMiB);
   const AttachedLoop loop(image.fd());
-  auto target = TargetPath::Open(directory.path("block"), "target_path");
+  auto target = RequestPath::Open(directory.path("block"), "target_path");
   RequireOk(target.status());
   RequireOk(target->MakeFile());
   const MountGuard guard(*target);
@@ -146,7 +146,7 @@ TEST_CASE("a bind needs a source and a target of one kind") {
   const TwoDirectories two;
   CHECK_FALSE(test::BindPath(two.directory.path("missing"), two.target, false, {}).ok());
   CHECK_FALSE(test::BindPath("/dev/null", two.target, false, {}).ok());
-  const auto missing = TargetPath::Open(two.directory.path("missing"), "target_path");
+  const auto missing = RequestPath::Open(two.directory.path("missing"), "target_path");
   RequireOk(missing.status());
   CHECK(test::BindPath(two.source.path(), *missing, false, {}).code() ==
         absl::StatusCode::kNotFound);
@@ -157,7 +157,7 @@ TEST_CASE("a bind needs a source and a target of one kind") {
 
 TEST_CASE("stacked mounts are taken away one by one, the topmost first") {
   const TwoDirectories two;
-  const TargetPath second = MakeTarget(two.directory.path("second"));
+  const RequestPath second = MakeTarget(two.directory.path("second"));
   RequireOk(test::BindPath(two.source.path(), two.target, false, {}));
   const MountEntry first_mount = Mounted(two.target);
   RequireOk(test::BindPath(second.path(), two.target, true, {}));
@@ -171,7 +171,7 @@ TEST_CASE("stacked mounts are taken away one by one, the topmost first") {
 
 TEST_CASE("a mount that a later one hides is not taken for one that is seen") {
   const TwoDirectories two;
-  const TargetPath below = MakeTarget(two.target.path() + "/below");
+  const RequestPath below = MakeTarget(two.target.path() + "/below");
   const MountGuard below_guard(below);
   RequireOk(test::BindPath(two.source.path(), below, false, {}));
   REQUIRE(Mounted(below).id != 0);
@@ -188,7 +188,7 @@ TEST_CASE("where nothing is mounted there is nothing to unmount") {
   std::filesystem::create_symlink("/proc", directory.path("link"));
   for (const char* name : {"directory", "file", "link", "missing"}) {
     CAPTURE(name);
-    const auto target = TargetPath::Open(directory.path(name), "target_path");
+    const auto target = RequestPath::Open(directory.path(name), "target_path");
     RequireOk(target.status());
     RequireOk(Unmount(*target));
   }
@@ -229,8 +229,8 @@ TEST_CASE("mount points with strange names are found") {
   const std::string name = GENERATE("with space", "tab\t", "back\\slash", "hash#", "x (deleted)",
                                     "\\040", "quote\"", "comma,");
   CAPTURE(name);
-  const TargetPath source = MakeTarget(directory.path("source"));
-  const TargetPath target = MakeTarget(directory.path(name));
+  const RequestPath source = MakeTarget(directory.path("source"));
+  const RequestPath target = MakeTarget(directory.path(name));
   const MountGuard guard(target);
   RequireOk(test::BindPath(source.path(), target, false, {}));
   CHECK(Mounted(target).id != 0);

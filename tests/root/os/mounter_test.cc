@@ -63,7 +63,7 @@ TEST_CASE("a filesystem is mounted where mountinfo says so, and unmounted") {
   const std::string type = GENERATE("ext4", "ext3", "xfs", "btrfs");
   CAPTURE(type);
   const FormattedDevice device(type);
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   DeviceMount mount = device.Mount();
   mount.flags = {"noatime", "nosuid", "rw"};
@@ -93,7 +93,7 @@ TEST_CASE("a filesystem is mounted where mountinfo says so, and unmounted") {
 
 TEST_CASE("a filesystem's own flags reach it") {
   const FormattedDevice device("ext4");
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   DeviceMount mount = device.Mount();
   mount.flags = {"commit=77", "noexec"};
@@ -104,7 +104,7 @@ TEST_CASE("a filesystem's own flags reach it") {
 TEST_CASE("a read-only mount refuses writes") {
   const std::string type = GENERATE("ext4", "xfs", "btrfs");
   const FormattedDevice device(type);
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   DeviceMount mount = device.Mount();
   mount.read_only = true;
@@ -118,7 +118,7 @@ TEST_CASE("a read-only mount refuses writes") {
 TEST_CASE("a write-protected device is never mounted read-only by itself") {
   const std::string type = GENERATE("ext4", "xfs", "btrfs");
   const FormattedDevice device(type, LoopOptions{.read_only = true});
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   const absl::Status status = MountFilesystem(device.Mount(), target);
   CHECK(status.code() == absl::StatusCode::kInternal);
@@ -133,7 +133,7 @@ TEST_CASE("a flag that the filesystem does not know is named, in the kernel's wo
   const std::string type = GENERATE("ext4", "xfs", "btrfs");
   CAPTURE(type);
   const FormattedDevice device(type);
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   const std::string flag = GENERATE("nonsense", "commit=many");
   CAPTURE(flag);
@@ -156,7 +156,7 @@ TEST_CASE("a mount that fails for another reason is internal and says why") {
       GENERATE(Case{"ext4", "xfs", "wrong fs type"}, Case{"xfs", "ext4", "wrong fs type"},
                Case{"ext4", "nosuchfs", "unknown filesystem"});
   const FormattedDevice device(c.content);
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   DeviceMount mount = device.Mount();
   mount.filesystem = c.type;
@@ -178,7 +178,7 @@ TEST_CASE("a damaged superblock is reported as damage") {
   const UniqueFd node(::open(device.path().c_str(), O_RDWR | O_CLOEXEC));
   REQUIRE(::pwrite(node.get(), "\x5a\x5a", 2, place) == 2);
   REQUIRE(::fsync(node.get()) == 0);
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   const absl::Status status = MountFilesystem(device.Mount(), target);
   CAPTURE(status);
@@ -188,9 +188,9 @@ TEST_CASE("a damaged superblock is reported as damage") {
 
 TEST_CASE("a device that is mounted in another way says so") {
   const FormattedDevice device("ext4");
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
-  const TargetPath other = MakeTarget(device.directory.path("other"));
+  const RequestPath other = MakeTarget(device.directory.path("other"));
   const MountGuard other_guard(other);
   RequireOk(MountFilesystem(device.Mount(), target));
   DeviceMount mount = device.Mount();
@@ -202,7 +202,7 @@ TEST_CASE("a device that is mounted in another way says so") {
 
 TEST_CASE("a regular file is no device: libmount would attach a loop of its own") {
   const FormattedDevice device("ext4");
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   DeviceMount mount = device.Mount();
   mount.device = device.image.path();
@@ -213,7 +213,7 @@ TEST_CASE("a regular file is no device: libmount would attach a loop of its own"
 
 TEST_CASE("a quoted SELinux context goes through whole") {
   const FormattedDevice device("ext4");
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   DeviceMount mount = device.Mount();
   mount.flags = {"context=\"system_u:object_r:tmp_t:s0:c1,nosuid,c2\"", "nodev"};
@@ -229,10 +229,10 @@ TEST_CASE("a quoted SELinux context goes through whole") {
 
 TEST_CASE("a mount never goes through a symbolic link") {
   const FormattedDevice device("ext4");
-  const TargetPath real = MakeTarget(device.directory.path("real"));
+  const RequestPath real = MakeTarget(device.directory.path("real"));
   const MountGuard guard(real);
   std::filesystem::create_symlink(real.path(), device.directory.path("link"));
-  const auto link = TargetPath::Open(device.directory.path("link"), "target_path");
+  const auto link = RequestPath::Open(device.directory.path("link"), "target_path");
   RequireOk(link.status());
   CHECK(MountFilesystem(device.Mount(), *link).code() == absl::StatusCode::kFailedPrecondition);
   CHECK(test::BindPath(real.path(), *link, false, {}).code() ==
@@ -243,7 +243,7 @@ TEST_CASE("a mount never goes through a symbolic link") {
 
 TEST_CASE("a busy mount is left alone") {
   const FormattedDevice device("ext4");
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   RequireOk(MountFilesystem(device.Mount(), target));
   {
@@ -265,7 +265,7 @@ std::string StateOfThread(pid_t thread) {
 
 TEST_CASE("a mount that a starting child still has a descriptor on is not busy for long") {
   const FormattedDevice device("ext4");
-  const TargetPath target = MakeTarget(device.directory.path("mount"));
+  const RequestPath target = MakeTarget(device.directory.path("mount"));
   const MountGuard guard(target);
   RequireOk(MountFilesystem(device.Mount(), target));
   absl::Status unmounted;

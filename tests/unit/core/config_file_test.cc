@@ -102,7 +102,8 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
       {"pools: [{name: a, file: a}]", "absolute path"},
       {"pools: [{name: A, file: /a}]", "pool name 'A'"},
       {"pools: [{name: a}]", "line 1: pool 'a' has no storage: give it the key file or rbd"},
-      {"pools: [{name: a, file: /a, file: /b}]", "line 1: pools: line 1: key 'file' is given twice"},
+      {"pools: [{name: a, file: /a, file: /b}]",
+       "line 1: pools: line 1: key 'file' is given twice"},
       {"pools: [{name: a, file: /a, watermark: 101%}]", "watermark='101'"},
       {"pools: [{name: a, file: {x: y}}]", "line 1: pools: line 1: file: must be a single value"},
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path from a request, opened so that no other process can redirect it afterwards.
+// A path that a request names: checked, and opened so that no other process can redirect it
+// afterwards.
 #pragma once
 
 #include <sys/types.h>
@@ -13,20 +14,20 @@
 namespace holdfast::os {
 
 // INVALID_ARGUMENT naming `field` when `path` cannot be a path in normal form, judged by its text
-// alone: see TargetPath::Open.
+// alone: see RequestPath::Open.
 [[nodiscard]] absl::Status CheckPathText(const std::string& path, const std::string& field);
 
 // The parent directory is held open; the last component is used by name below it and never followed
 // if it is a symbolic link. No component of the whole path may be a symbolic link (openat2 with
 // RESOLVE_NO_SYMLINKS, kernel 5.6), so a path means the same to us, to the caller and in mountinfo.
-class TargetPath final {
+class RequestPath final {
  public:
   // INVALID_ARGUMENT naming `field` when `path` is not absolute, is "/", has empty, "." or ".."
-  // components (one trailing slash is tolerated), a control character but tab, is longer than a
-  // path may be, or runs through a symbolic link or a file. NOT_FOUND when the parent directory
-  // does not exist.
-  [[nodiscard]] static absl::StatusOr<TargetPath> Open(const std::string& path,
-                                                       const std::string& field);
+  // components (one trailing slash is tolerated), a control character other than tab, is longer
+  // than a path may be, or runs through a symbolic link or a file. NOT_FOUND when the parent
+  // directory does not exist.
+  [[nodiscard]] static absl::StatusOr<RequestPath> Open(const std::string& path,
+                                                        const std::string& field);
 
   // The path in the normal form that mountinfo shows.
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -59,7 +60,7 @@ class TargetPath final {
   [[nodiscard]] absl::Status RemoveIfEmpty() const;
 
  private:
-  TargetPath(std::string path, UniqueFd parent, std::string name)
+  RequestPath(std::string path, UniqueFd parent, std::string name)
       : path_(std::move(path)), parent_(std::move(parent)), name_(std::move(name)) {}
   [[nodiscard]] absl::Status RequireKind(mode_t kind) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 #include <fcntl.h>
 #include <linux/limits.h>
@@ -101,33 +101,33 @@ absl::Status CheckPathText(const std::string& path, const std::string& field) {
   return Normalize(path, field).status();
 }
 
-absl::StatusOr<TargetPath> TargetPath::Open(const std::string& path, const std::string& field) {
+absl::StatusOr<RequestPath> RequestPath::Open(const std::string& path, const std::string& field) {
   ASSIGN_OR_RETURN(std::string normal, Normalize(path, field));
   const std::size_t slash = normal.rfind('/');
   const std::string parent_path = slash == 0 ? "/" : normal.substr(0, slash);
   UniqueFd parent = OpenWithoutSymlinks(AT_FDCWD, parent_path, O_DIRECTORY);
   if (!parent.valid()) return ParentError(errno, normal, field);
   std::string name = normal.substr(slash + 1);
-  return TargetPath(std::move(normal), std::move(parent), std::move(name));
+  return RequestPath(std::move(normal), std::move(parent), std::move(name));
 }
 
-std::string TargetPath::through_parent() const {
+std::string RequestPath::through_parent() const {
   return fmt::format("/proc/self/fd/{}/{}", parent_.get(), name_);
 }
 
-std::string TargetPath::place() const {
+std::string RequestPath::place() const {
   struct stat parent {};
   if (::fstat(parent_.get(), &parent) != 0) return path_;
   return fmt::format("{}:{}/{}", parent.st_dev, parent.st_ino, name_);
 }
 
-absl::Status TargetPath::MakeDirectory() const {
+absl::Status RequestPath::MakeDirectory() const {
   if (::mkdirat(parent_.get(), name_.c_str(), kDirectoryMode) == 0) return absl::OkStatus();
   if (errno == EEXIST) return RequireKind(S_IFDIR);
   return OsError(errno, fmt::format("cannot make directory '{}'", path_));
 }
 
-absl::Status TargetPath::MakeFile() const {
+absl::Status RequestPath::MakeFile() const {
   const UniqueFd file(
       ::openat(parent_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (file.valid()) return absl::OkStatus();
@@ -135,7 +135,7 @@ absl::Status TargetPath::MakeFile() const {
   return OsError(errno, fmt::format("cannot make file '{}'", path_));
 }
 
-absl::Status TargetPath::RequireKind(mode_t kind) const {
+absl::Status RequestPath::RequireKind(mode_t kind) const {
   struct stat found {};
   if (::fstatat(parent_.get(), name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
     return OsError(errno, fmt::format("cannot inspect '{}'", path_));
@@ -145,7 +145,7 @@ absl::Status TargetPath::RequireKind(mode_t kind) const {
                             KindOf(found.st_mode));
 }
 
-bool TargetPath::HasNoMount() const {
+bool RequestPath::HasNoMount() const {
   struct statx facts {};
   if (::statx(parent_.get(), name_.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE,
               &facts) != 0) {
@@ -155,7 +155,7 @@ bool TargetPath::HasNoMount() const {
          (facts.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0;
 }
 
-absl::StatusOr<UniqueFd> TargetPath::OpenHandle() const {
+absl::StatusOr<UniqueFd> RequestPath::OpenHandle() const {
   UniqueFd handle = OpenWithoutSymlinks(parent_.get(), name_, 0);
   if (handle.valid()) return handle;
   if (errno == ENOENT) return NotFound("'{}' does not exist", path_);
@@ -163,7 +163,7 @@ absl::StatusOr<UniqueFd> TargetPath::OpenHandle() const {
   return OsError(errno, fmt::format("cannot open '{}'", path_));
 }
 
-absl::Status TargetPath::RemoveIfEmpty() const {
+absl::Status RequestPath::RemoveIfEmpty() const {
   struct stat found {};
   if (::fstatat(parent_.get(), name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return absl::OkStatus();

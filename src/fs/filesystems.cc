@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/filesystem.h"
+#include "fs/filesystems.h"
 
 #include <array>
-
-#include "fs/filesystems.h"
 
 namespace holdfast::fs {
 namespace {
 
+// All that volumes can have. A new filesystem is one more entry.
 std::array<const Filesystem*, 4> All() { return {&Ext4(), &Ext3(), &Xfs(), &Btrfs()}; }
 
 }  // namespace

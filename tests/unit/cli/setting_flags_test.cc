@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/serve_flags.h"
+#include "cli/setting_flags.h"
 
 #include <catch2/catch.hpp>
 
@@ -83,7 +83,7 @@ std::vector<Sample> Samples() {
 
 absl::StatusOr<Config> FromFlags(const std::vector<std::string>& words) {
   CLI::App serve;
-  ServeFlags flags;
+  SettingFlags flags;
   AddServeFlags(serve, flags, server::KnownPoolSyntaxes());
   serve.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // from the last on
   return BuildConfig(flags, server::KnownPoolSyntaxes());

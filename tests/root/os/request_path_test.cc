@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -20,27 +20,27 @@ namespace {
 
 using test::TempDirectory;
 
-TargetPath OpenTarget(const std::string& path) {
-  auto target = TargetPath::Open(path, "target_path");
+RequestPath OpenTarget(const std::string& path) {
+  auto target = RequestPath::Open(path, "target_path");
   INFO(target.status());
   REQUIRE(target.ok());
   return *std::move(target);
 }
 
-void MountTmpfs(const TargetPath& target) {
+void MountTmpfs(const RequestPath& target) {
   REQUIRE(::mount("", target.path().c_str(), "tmpfs", 0, "size=64k") == 0);
 }
 
 TEST_CASE("what is a mount point is not removed") {
   const TempDirectory directory;
-  const TargetPath target = OpenTarget(directory.path("x"));
+  const RequestPath target = OpenTarget(directory.path("x"));
   SECTION("a directory") {
     REQUIRE(target.MakeDirectory().ok());
     MountTmpfs(target);
   }
   SECTION("a file") {
     REQUIRE(target.MakeFile().ok());
-    const TargetPath other = OpenTarget(directory.path("other"));
+    const RequestPath other = OpenTarget(directory.path("other"));
     REQUIRE(other.MakeFile().ok());
     REQUIRE(test::BindPath(other.path(), target, false, {}).ok());
   }
@@ -52,14 +52,14 @@ TEST_CASE("what is a mount point is not removed") {
 
 TEST_CASE("one statx tells where nothing is mounted") {
   const TempDirectory directory;
-  const TargetPath target = OpenTarget(directory.path("x"));
+  const RequestPath target = OpenTarget(directory.path("x"));
   CHECK(target.HasNoMount());  // nothing exists there
   REQUIRE(target.MakeDirectory().ok());
   CHECK(target.HasNoMount());
   MountTmpfs(target);
   CHECK_FALSE(target.HasNoMount());
   {
-    const TargetPath below = OpenTarget(directory.path("x/below"));
+    const RequestPath below = OpenTarget(directory.path("x/below"));
     REQUIRE(below.MakeDirectory().ok());
     CHECK(below.HasNoMount());                                      // on a mount, not at one
     REQUIRE(test::BindPath(below.path(), target, false, {}).ok());  // of the same filesystem
@@ -69,14 +69,14 @@ TEST_CASE("one statx tells where nothing is mounted") {
   CHECK_FALSE(target.HasNoMount());
   REQUIRE(Unmount(target).ok());
   CHECK(target.HasNoMount());
-  const TargetPath link = OpenTarget(directory.path("link"));
+  const RequestPath link = OpenTarget(directory.path("link"));
   std::filesystem::create_symlink("/proc", link.path());
   CHECK(link.HasNoMount());  // the link itself, not where it leads
 }
 
 TEST_CASE("a handle is the root of the topmost mount and keeps it busy") {
   const TempDirectory directory;
-  const TargetPath target = OpenTarget(directory.path("x"));
+  const RequestPath target = OpenTarget(directory.path("x"));
   REQUIRE(target.MakeDirectory().ok());
   MountTmpfs(target);
   {
@@ -92,7 +92,7 @@ TEST_CASE("a handle is the root of the topmost mount and keeps it busy") {
 
 TEST_CASE("making a directory where one is mounted changes nothing") {
   const TempDirectory directory;
-  const TargetPath target = OpenTarget(directory.path("x"));
+  const RequestPath target = OpenTarget(directory.path("x"));
   REQUIRE(target.MakeDirectory().ok());
   MountTmpfs(target);
   CHECK(target.MakeDirectory().ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/target_path.h"
+#include "os/request_path.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@ namespace {
 
 using test::TempDirectory;
 
-TargetPath OpenTarget(const std::string& path) {
-  auto target = TargetPath::Open(path, "target_path");
+RequestPath OpenTarget(const std::string& path) {
+  auto target = RequestPath::Open(path, "target_path");
   INFO(target.status());
   REQUIRE(target.ok());
   return *std::move(target);
@@ -37,7 +37,7 @@ TEST_CASE("a target path that is not in normal form is refused by name") {
       "/var/" + std::string(256, 'n'), "/var/" + std::string(256, 'n') + "/x",
       "/" + std::string(2046, 'a') + "/" + std::string(2049, 'b'), std::string(5000, '/'));
   CAPTURE(bad);
-  const absl::Status status = TargetPath::Open(bad, "staging_target_path").status();
+  const absl::Status status = RequestPath::Open(bad, "staging_target_path").status();
   CHECK(status.code() == absl::StatusCode::kInvalidArgument);
   CHECK(MessageOf(status).find("staging_target_path") != std::string::npos);
 }
@@ -53,9 +53,9 @@ TEST_CASE("a target path names the same place with and without a trailing slash"
 
 TEST_CASE("a target path whose parent is missing is not found") {
   const TempDirectory directory;
-  CHECK(TargetPath::Open(directory.path("a/b"), "f").status().code() ==
+  CHECK(RequestPath::Open(directory.path("a/b"), "f").status().code() ==
         absl::StatusCode::kNotFound);
-  CHECK(TargetPath::Open(directory.path("a/b/c"), "f").status().code() ==
+  CHECK(RequestPath::Open(directory.path("a/b/c"), "f").status().code() ==
         absl::StatusCode::kNotFound);
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a target path through a symbolic link or a file is refused") {
   std::ofstream(directory.path("file")) << "x";
   for (const char* name : {"link/x", "link/below/x", "dangling/x", "file/x"}) {
     CAPTURE(name);
-    const absl::Status status = TargetPath::Open(directory.path(name), "f").status();
+    const absl::Status status = RequestPath::Open(directory.path(name), "f").status();
     CHECK(status.code() == absl::StatusCode::kInvalidArgument);
   }
 }
@@ -75,7 +75,7 @@ TEST_CASE("a target path through a symbolic link or a file is refused") {
 TEST_CASE("directories and files are made once and kept") {
   const TempDirectory directory;
   ::umask(022);
-  const TargetPath target = OpenTarget(directory.path("x"));
+  const RequestPath target = OpenTarget(directory.path("x"));
   SECTION("a directory") {
     REQUIRE(target.MakeDirectory().ok());
     CHECK(ModeOf(target.path()) == (S_IFDIR | 0750));
@@ -101,7 +101,7 @@ TEST_CASE("the parent that was opened stays the parent") {
   const TempDirectory directory;
   std::filesystem::create_directory(directory.path("parent"));
   std::filesystem::create_directory(directory.path("elsewhere"));
-  const TargetPath target = OpenTarget(directory.path("parent/x"));
+  const RequestPath target = OpenTarget(directory.path("parent/x"));
   std::filesystem::rename(directory.path("parent"), directory.path("moved"));
   std::filesystem::create_symlink(directory.path("elsewhere"), directory.path("parent"));
   REQUIRE(target.MakeDirectory().ok());
@@ -114,7 +114,7 @@ TEST_CASE("the parent that was opened stays the parent") {
 
 TEST_CASE("a handle is what is there") {
   const TempDirectory directory;
-  const TargetPath target = OpenTarget(directory.path("x"));
+  const RequestPath target = OpenTarget(directory.path("x"));
   CHECK(target.OpenHandle().status().code() == absl::StatusCode::kNotFound);
   REQUIRE(target.MakeFile().ok());
   const auto handle = target.OpenHandle();
@@ -127,7 +127,7 @@ TEST_CASE("a handle is what is there") {
 TEST_CASE("only what is empty is removed") {
   const TempDirectory directory;
   const std::string path = directory.path("x");
-  const TargetPath target = OpenTarget(path);
+  const RequestPath target = OpenTarget(path);
   CHECK(target.RemoveIfEmpty().ok());
   SECTION("an empty directory") {
     std::filesystem::create_directory(path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/serve_flags.h"
+#include "cli/setting_flags.h"
 
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ std::string HelpOf(const Setting& setting, PoolSyntaxes kinds) {
   return fmt::format("{} (default: {})", setting.help, setting.fallback);
 }
 
-CLI::Option* AddOption(CLI::App& verb, const Setting& setting, ServeFlags& flags,
+CLI::Option* AddOption(CLI::App& verb, const Setting& setting, SettingFlags& flags,
                        PoolSyntaxes kinds) {
   const std::string help = HelpOf(setting, kinds);
   const std::string flag(setting.flag);
@@ -47,7 +47,7 @@ CLI::Option* AddOption(CLI::App& verb, const Setting& setting, ServeFlags& flags
       help);
 }
 
-Texts Given(const ServeFlags& flags, const Setting& setting) {
+Texts Given(const SettingFlags& flags, const Setting& setting) {
   if (setting.type == SettingType::kSwitch) {
     const auto given = flags.switches.find(setting.key);
     return given == flags.switches.end() || given->second.empty() ? Texts() : Texts{given->second};
@@ -69,7 +69,7 @@ absl::Status AcceptMoves(Config& config, const Texts& names) {
 
 void NameNode(Config& config) {
   if (!config.link_listen.empty()) {
-    config.node_id.clear();  // it is on no node, and no Node's name may be its own
+    config.node_id.clear();  // a controller has no node name, because any name could be a node's
   } else if (config.node_id.empty()) {
     char name[256] = {};
     if (::gethostname(name, sizeof(name) - 1) == 0) config.node_id = name;
@@ -78,7 +78,7 @@ void NameNode(Config& config) {
 
 }  // namespace
 
-void AddSettingFlags(CLI::App& verb, ServeFlags& flags, PoolSyntaxes kinds,
+void AddSettingFlags(CLI::App& verb, SettingFlags& flags, PoolSyntaxes kinds,
                      std::span<const std::string_view> keys) {
   for (const Setting& setting : Settings()) {
     if (std::ranges::find(keys, setting.key) == keys.end()) continue;
@@ -91,7 +91,7 @@ void AddSettingFlags(CLI::App& verb, ServeFlags& flags, PoolSyntaxes kinds,
       ->type_name("FILE");
 }
 
-void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds) {
+void AddServeFlags(CLI::App& serve, SettingFlags& flags, PoolSyntaxes kinds) {
   std::vector<std::string_view> keys;
   std::ranges::transform(Settings(), std::back_inserter(keys), &Setting::key);
   AddSettingFlags(serve, flags, kinds, keys);
@@ -101,7 +101,7 @@ void AddServeFlags(CLI::App& serve, ServeFlags& flags, PoolSyntaxes kinds) {
       ->type_name("NAME");
 }
 
-absl::StatusOr<Config> BuildConfig(const ServeFlags& flags, PoolSyntaxes kinds) {
+absl::StatusOr<Config> BuildConfig(const SettingFlags& flags, PoolSyntaxes kinds) {
   Config config;
   if (!flags.config_path.empty()) {
     ASSIGN_OR_RETURN(config, LoadConfig(flags.config_path, kinds));
