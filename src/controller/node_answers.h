@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a node's answer that are passed to the caller. A node is believed in what only it can know of its own
-// volumes: that one is there, how large it is, in which condition. The rest is built here from what
-// was asked, so that no answer can be about anything else.
+// The parts of a node's answer that are passed to the caller. A node is believed in what only it
+// can know of its own volumes: that one is there, how large it is, in which condition. The rest is
+// built here from what was asked, so that no answer can be about anything else.
 #pragma once
 
 #include <string>

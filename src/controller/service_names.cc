@@ -8,7 +8,8 @@
 namespace holdfast::controller {
 namespace {
 
-// How long CreateVolume waits for a pool that it does not name: an answer takes milliseconds unless that hangs.
+// How long CreateVolume waits for a pool that it does not name: an answer takes milliseconds unless
+// that hangs.
 constexpr std::chrono::milliseconds kPatience{500};
 
 }  // namespace

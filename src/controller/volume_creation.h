@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CreateVolume for a controller without file pools: which node makes the volume, and how it is found
-// again when an answer was lost (docs/adr/0021).
+// CreateVolume for a controller without file pools: which node makes the volume, and how it is
+// found again when an answer was lost (docs/adr/0021).
 #pragma once
 
 #include <set>
@@ -16,9 +16,9 @@
 
 namespace holdfast::controller {
 
-// Thread-safe. Each name gets one volume in the whole cluster, wherever: a node that has it, or was asked to make
-// it and has not answered, is asked again. Of a node's answer only the size is taken: which volume
-// it is and from where it is reached follow from the question.
+// Thread-safe. Each name gets one volume in the whole cluster, wherever: a node that has it, or was
+// asked to make it and has not answered, is asked again. Of a node's answer only the size is taken:
+// which volume it is and from where it is reached follow from the question.
 class VolumeCreation final {
  public:
   // `hub` and `volume_locks` outlive it.

@@ -31,7 +31,8 @@ struct Config {
   // HOST:PORT each; empty: not served.
   std::string health_address;   // HTTP /healthz and /readyz
   std::string metrics_address;  // HTTP /metrics
-  // kubelet's plugins_registry, for a node that registers itself; empty: node-driver-registrar does that.
+  // kubelet's plugins_registry, for a node that registers itself; empty: node-driver-registrar does
+  // that.
   std::string kubelet_registration_dir;
   // The link between nodes and controller; empty: there is none.
   std::string link_listen;      // role controller: HOST:PORT to take nodes on

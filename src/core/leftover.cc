@@ -12,20 +12,24 @@ struct Words {
 Words DescriptionOf(LeftoverKind kind) {
   switch (kind) {
     case LeftoverKind::kUnreachablePool:
-      return {"unreachable-pool", "mount the pool's disk again, or restore the connection to its Ceph cluster"};
+      return {"unreachable-pool",
+              "mount the pool's disk again, or restore the connection to its Ceph cluster"};
     case LeftoverKind::kUnreadableStages:
       return {"unreadable-stages", "make the state directory and /proc/self/mountinfo readable"};
     case LeftoverKind::kTrash:
       return {"trash", "move what is not Holdfast's out of the volume's directory in the trash"};
     case LeftoverKind::kUnfinishedCreation:
-      return {"unfinished-creation", "follow the remedy in the problem's message; no claim ever had this volume"};
+      return {"unfinished-creation",
+              "follow the remedy in the problem's message; no claim ever had this volume"};
     case LeftoverKind::kUnfinishedDeletion:
       return {"unfinished-deletion",
               "end the programs that still use the volume; its claim is deleted"};
     case LeftoverKind::kUnfinishedGrowth:
-      return {"unfinished-growth", "make room in the pool, or follow the remedy in the problem's message"};
+      return {"unfinished-growth",
+              "make room in the pool, or follow the remedy in the problem's message"};
     case LeftoverKind::kTemporaryFile:
-      return {"temporary-file", "follow the remedy in the problem's message; the file itself is not needed"};
+      return {"temporary-file",
+              "follow the remedy in the problem's message; the file itself is not needed"};
     case LeftoverKind::kUnlistedVolume:
       return {"unlisted-volume", "follow the remedy in the problem's message"};
     case LeftoverKind::kDamagedVolume:

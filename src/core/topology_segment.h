@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSI topology segments: where nodes are, and what reaches them, in the CO's terms: keys and values (csi.proto,
-// message Topology).
+// CSI topology segments: where nodes are, and what reaches them, in the CO's terms: keys and values
+// (csi.proto, message Topology).
 #pragma once
 
 #include <string>

@@ -21,7 +21,6 @@
 namespace holdfast::file {
 namespace {
 
-
 absl::StatusOr<PoolMarker> ReadKnownMarker(const std::string& state_dir, const std::string& pool) {
   ASSIGN_OR_RETURN(const os::UniqueFd known,
                    os::OpenDirectory(fmt::format("{}/{}", state_dir, kKnownPoolsName)));

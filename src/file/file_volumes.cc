@@ -171,8 +171,8 @@ absl::Status FileBackend::RequireOnlyOwn(const std::string& uuid) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(directory.get()));
   for (const std::string& name : names) {
     if (std::ranges::find(kOwn, name) != kOwn.end()) continue;
-    return FailedPrecondition("the directory of volume {} holds '{}', which Holdfast did not create",
-                              uuid, name);
+    return FailedPrecondition(
+        "the directory of volume {} holds '{}', which Holdfast did not create", uuid, name);
   }
   return absl::OkStatus();
 }

@@ -49,8 +49,8 @@ struct HubTimes {
   Duration lost_node_retention = std::chrono::minutes(10);
 };
 
-// Thread-safe. The nodes hold the authoritative state: what is kept here was learned from streams that are up,
-// and is learned again after a restart.
+// Thread-safe. The nodes hold the authoritative state: what is kept here was learned from streams
+// that are up, and is learned again after a restart.
 class Hub final : public SessionOwner {
  public:
   // `identity` outlives the hub.

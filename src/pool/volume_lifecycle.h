@@ -15,8 +15,8 @@
 
 namespace holdfast::pool {
 
-// Serves one call; the three objects that it works on serve the same call. Errors common to all functions: those of the
-// backend; NOT_FOUND if there is no such volume, or only an unfinished one.
+// Serves one call; the three objects that it works on serve the same call. Errors common to all
+// functions: those of the backend; NOT_FOUND if there is no such volume, or only an unfinished one.
 class VolumeLifecycle final {
  public:
   // `now` is replaced in simulations.

@@ -208,8 +208,9 @@ class RbdPool final : public pool::Pool {
   RecentAnswer<std::string> cluster_problem_;
 };
 
-// Makes the cluster refuse the holder's client for a year; the address is never used again, so that nothing it still has under way is
-// written. OK without more if the holder never got as far as having a client.
+// Makes the cluster refuse the holder's client for a year; the address is never used again, so that
+// nothing it still has under way is written. OK without more if the holder never got as far as
+// having a client.
 [[nodiscard]] absl::Status Fence(Cluster& cluster, const DeviceClaim& holder);
 
 // Whether a holder whose client does not watch the image has no client any more. A writer's client

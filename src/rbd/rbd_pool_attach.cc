@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making an image a device of this node.
 //
-// A node announces in the list of nodes that it maps the image, maps it, which writes nothing, and claims
-// it with the address that its client has then. Of two nodes that want it at once and cannot share
-// it one gets it, and what a kill leaves of a mapping is known to be that node's. The kernel's own
-// exclusive lock keeps the object map true; it does not keep nodes apart, since clients hand it
-// over to any client that asks, and a growth needs them to (docs/adr/0017, 0018).
+// A node announces in the list of nodes that it maps the image, maps it, which writes nothing, and
+// claims it with the address that its client has then. Of two nodes that want it at once and cannot
+// share it one gets it, and what a kill leaves of a mapping is known to be that node's. The
+// kernel's own exclusive lock keeps the object map true; it does not keep nodes apart, since
+// clients hand it over to any client that asks, and a growth needs them to (docs/adr/0017, 0018).
 #include "core/log.h"
 #include "rbd/ceph_user.h"
 #include "rbd/rbd_pool.h"

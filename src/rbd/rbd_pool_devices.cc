@@ -95,8 +95,8 @@ absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
   return common_->device_calls.Unmap(*UuidOfImage(device.image), device);
 }
 
-// That this node's device, which may write, is the one that the list of nodes says has the volume: a node
-// that was fenced while it formatted must not decide anything.
+// That this node's device, which may write, is the one that the list of nodes says has the volume:
+// a node that was fenced while it formatted must not decide anything.
 absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));

@@ -66,8 +66,7 @@ absl::Status RbdPool::UpdateNodes(const CephPool& ceph, const VolumeId& id, Reco
 
 // FAILED_PRECONDITION naming the node.
 absl::Status RbdPool::InUse(const std::string& uuid, const DeviceClaim& holder) const {
-  const std::string how =
-      holder.sharing == Sharing::kAlone ? "" : " with a multi-node access mode";
+  const std::string how = holder.sharing == Sharing::kAlone ? "" : " with a multi-node access mode";
   const bool namesake = common_->has_devices && holder.node == common_->node_id && !IsOwn(holder);
   const std::string which =
       namesake ? ", in another boot: before a reboot, or on another machine of that name" : "";
@@ -216,8 +215,8 @@ absl::Status RbdPool::EndClient(const CephPool& ceph, const RecordEntry& entry,
   return WithCode(InUse(entry.record.volume.id.uuid, holder), absl::StatusCode::kUnavailable);
 }
 
-// Takes this node out of the list of nodes. It stays there while something has to be taken back here
-// (UndoFiles::Forget), because it shows whether another node had the volume in between.
+// Takes this node out of the list of nodes. It stays there while something has to be taken back
+// here (UndoFiles::Forget), because it shows whether another node had the volume in between.
 absl::Status RbdPool::Release(const VolumeId& id) {
   if (common_->undo_files.Has(id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());

@@ -51,7 +51,8 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
   });
   if (!images.empty()) {
     return FailedPrecondition(
-        "no record names image {} of Ceph pool '{}'; if its data is not needed, remove the image: rbd rm",
+        "no record names image {} of Ceph pool '{}'; if its data is not needed, remove the image: "
+        "rbd rm",
         fmt::join(images, ", "), info_.location);
   }
   if (!entry.ok()) return false;

@@ -23,10 +23,10 @@ using HttpRoutes = std::map<std::string, std::function<HttpAnswer()>>;
 
 // Serves until it is destroyed; then waits for running handlers.
 //
-// Any program that reaches the port can send anything, so all is bounded: headers (4 KiB; bodies are not
-// read), time (2 s until the request is there, 2 s for the answer to be taken, however the bytes
-// come), requests (one for each connection), and connections. When there are too many of these the
-// oldest ends, so that a peer which sends its request at once is answered.
+// Any program that reaches the port can send anything, so all is bounded: headers (4 KiB; bodies
+// are not read), time (2 s until the request is there, 2 s for the answer to be taken, however the
+// bytes come), requests (one for each connection), and connections. When there are too many of
+// these the oldest ends, so that a peer which sends its request at once is answered.
 class HttpEndpoint final {
  public:
   // `address` is HOST:PORT, HOST empty for all addresses. FAILED_PRECONDITION when it cannot be

@@ -14,8 +14,8 @@
 namespace holdfast::server {
 
 // From its start on SIGTERM and SIGINT are waited for and end nothing by themselves. When one has
-// come, and within `limit` Stopped() was not called and this was not destroyed, `late` is called on a
-// thread of its own, and the process ends with exit code 1, a second later at the latest.
+// come, and within `limit` Stopped() was not called and this was not destroyed, `late` is called on
+// a thread of its own, and the process ends with exit code 1, a second later at the latest.
 class StopGuard final {
  public:
   // UNAVAILABLE when no thread or descriptor is available.
@@ -28,9 +28,9 @@ class StopGuard final {
   // Waits for a signal and returns its number. Once, on the thread that started this.
   [[nodiscard]] int Wait() const;
 
-  // Everything but memory and library threads has been released. If they have not ended 5 s later, the
-  // process ends with exit code 0: gRPC 1.51 waits indefinitely for a thread that it once could not
-  // start. Any thread.
+  // Everything but memory and library threads has been released. If they have not ended 5 s later,
+  // the process ends with exit code 0: gRPC 1.51 waits indefinitely for a thread that it once could
+  // not start. Any thread.
   void Stopped() const;
 
  private:

@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Fixture, "a hole in a thin volume is how it should be") {
 TEST_CASE_METHOD(Fixture, "formatting goes forward only") {
   const Volume volume = Create(MountSpec("pvc-1"));
   CHECK_FAILS(pool->FinishFormatting(volume.id), kFailedPrecondition, "is ready, not formatting");
-  CHECK_FAILS(pool->ZeroVolume(volume.id), kFailedPrecondition, "not to be touched");
+  CHECK_FAILS(pool->ZeroVolume(volume.id), kFailedPrecondition, "must not be changed");
   REQUIRE_OK(pool->StartFormatting(volume.id, kFilesystemUuid));
   CHECK(ReadRecord(volume.id).volume.state == VolumeState::kFormatting);
   CHECK(ReadRecord(volume.id).volume.filesystem_uuid == kFilesystemUuid);
@@ -162,7 +162,7 @@ TEST_CASE_METHOD(Fixture, "formatting goes forward only") {
   CHECK_FAILS(pool->StartFormatting(volume.id, kFilesystemUuid), kFailedPrecondition,
               "never formatted again");
   CHECK_FAILS(pool->FinishFormatting(volume.id), kFailedPrecondition, "");
-  CHECK_FAILS(pool->ZeroVolume(volume.id), kFailedPrecondition, "not to be touched");
+  CHECK_FAILS(pool->ZeroVolume(volume.id), kFailedPrecondition, "must not be changed");
 }
 
 TEST_CASE_METHOD(Fixture, "an interrupted formatting is blanked, and only that") {

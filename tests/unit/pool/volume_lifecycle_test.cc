@@ -123,7 +123,7 @@ TEST_CASE_METHOD(Fixture, "bytes that a device shows or that hold data are never
 TEST_CASE_METHOD(Fixture, "what was marked is not zeroed, formatted, grown or deleted as unused") {
   REQUIRE_OK(Create());
   const VolumeRecord ready = Record();
-  CHECK_FAILS(volumes.Zero(kId), kFailedPrecondition, "not to be touched");
+  CHECK_FAILS(volumes.Zero(kId), kFailedPrecondition, "must not be changed");
   REQUIRE_OK(volumes.StartFormatting(kId, kFirst));
   const VolumeRecord formatting = Record();
   REQUIRE_OK(volumes.FinishFormatting(kId));
