@@ -22,10 +22,10 @@ class Stager final {
   // Idempotent on a live mount: nothing is checked, formatted or mounted twice. On any error what
   // this call began is undone.
   //   INVALID_ARGUMENT     the pool needs secrets, and the call brought none
-  //   (Pool::WithCredentials) NOT_FOUND            no such volume ALREADY_EXISTS       staged there
-  //   with another use, or something else is mounted there FAILED_PRECONDITION  the volume cannot
-  //   be used in this way, is staged elsewhere, or does not hold what
-  //                        its record says; or there is no such staging directory
+  //   NOT_FOUND            no such volume
+  //   ALREADY_EXISTS       staged there with another use, or something else is mounted there
+  //   FAILED_PRECONDITION  the volume cannot be used in this way, is staged elsewhere, or does not
+  //                        hold what its record says; or there is no such staging directory
   //   ABORTED              another call is at work at the staging path
   [[nodiscard]] absl::Status Stage(const std::string& volume_id, const std::string& staging_path,
                                    const VolumeUse& use, const Secrets& secrets = {}) const;

@@ -49,8 +49,8 @@ struct PoolUsage {
 //   INTERNAL             a system call failed, or a record is damaged; nothing was guessed
 //   UNAVAILABLE          the pool's storage is not there or does not answer; a repetition finds
 //                        out what was done
-//   ABORTED              another process changes the volume (only in pools that several processes
-//   serve)
+//   ABORTED              another process changes the volume (in pools that several processes
+//                        serve)
 class Pool {
  public:
   virtual ~Pool() = default;
