@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve_command.h"
 
+#include <fmt/ranges.h>
+
 #include <chrono>
 #include <exception>
 #include <memory>
 
 #include "cli/exit_code.h"
 #include "cli/setting_flags.h"
+#include "fs/filesystem.h"
 #include "server/pool_kinds.h"
 #include "server/server.h"
 
@@ -18,13 +21,15 @@ constexpr char kFooter[] =
 
   holdfast serve --node-id=$(hostname) --pool=default=file:/srv/volumes
 
-Every pool may have the key fs=ext4|ext3|xfs|btrfs (filesystem when a request names none; ext4).
 )";
 constexpr char kFooterEnd[] =
     "A YAML file given by --config has the same settings; flags win over it.";
 
 std::string Footer() {
   std::string footer = kFooter;
+  footer +=
+      fmt::format("Every pool may have the key fs={} (filesystem when a request names none; {}).\n",
+                  fmt::join(fs::SupportedFilesystems(), "|"), PoolConfig().default_filesystem);
   for (const PoolSyntax* const kind : server::KnownPoolSyntaxes()) {
     footer += fmt::format("{}\n", kind->help);
   }

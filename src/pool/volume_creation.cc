@@ -7,6 +7,7 @@
 //
 // In a pool that several processes serve, another one may be completing the creation. Its record
 // says when it began, and every step after it holds only if the record is still the same.
+#include "core/clock.h"
 #include "core/log.h"
 #include "pool/volume_evidence.h"
 #include "pool/volume_lifecycle.h"
@@ -63,6 +64,27 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
   auto begun = Begin(spec, id, sector_size);
   if (!begun.ok()) return AbortedIfExists(begun.status());
   return Complete(*std::move(begun));
+}
+
+VolumeRecord VolumeLifecycle::NewRecord(const VolumeSpec& spec, const std::string& uuid,
+                                        Bytes capacity, std::uint32_t sector_size, absl::Time now) {
+  return VolumeRecord{
+      .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
+                 .name = spec.name,
+                 .capacity_bytes = capacity,
+                 .provisioning = spec.provisioning,
+                 .access_type = spec.access_type,
+                 .state = VolumeState::kAllocating,
+                 .filesystem = spec.filesystem,
+                 .filesystem_uuid = "",
+                 .mkfs_options = spec.mkfs_options,
+                 .parameters = spec.parameters,
+                 .created_at = Rfc3339(now)},
+      .grow_to_bytes = 0,
+      .sector_size = sector_size,
+      .image_name = "",
+      .image_id = "",
+  };
 }
 
 absl::Status VolumeLifecycle::RequireAbandoned(const VolumeRecord& record) const {

@@ -50,6 +50,10 @@ class VolumeLifecycle final {
   [[nodiscard]] std::optional<LeftoverKind> LeftoverKindOf(const VolumeRecord& record) const;
   // Pool::Repair
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id);
+  // The record of a volume whose creation begins at `now`: state allocating.
+  [[nodiscard]] static VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid,
+                                              Bytes capacity, std::uint32_t sector_size,
+                                              absl::Time now);
   // At the start: enters the volume into lists and the account of space. An error says what is
   // damaged; its bytes are counted all the same.
   [[nodiscard]] absl::Status Count(const std::string& uuid);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/volume_match.h"
 
-#include "core/clock.h"
-
 namespace holdfast::pool {
 
 absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
@@ -22,27 +20,6 @@ absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
     return differs("set of parameters");
   }
   return absl::OkStatus();
-}
-
-VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid, Bytes capacity,
-                       std::uint32_t sector_size, absl::Time now) {
-  return VolumeRecord{
-      .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
-                 .name = spec.name,
-                 .capacity_bytes = capacity,
-                 .provisioning = spec.provisioning,
-                 .access_type = spec.access_type,
-                 .state = VolumeState::kAllocating,
-                 .filesystem = spec.filesystem,
-                 .filesystem_uuid = "",
-                 .mkfs_options = spec.mkfs_options,
-                 .parameters = spec.parameters,
-                 .created_at = Rfc3339(now)},
-      .grow_to_bytes = 0,
-      .sector_size = sector_size,
-      .image_name = "",
-      .image_id = "",
-  };
 }
 
 absl::Duration AgeOf(const Volume& volume, absl::Time now) {

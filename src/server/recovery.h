@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens first after a start, and so after a crash: the volumes are counted, before any call
-// is served. What an earlier process left half done is repaired afterwards, while calls are served
-// (server/reconciler.h).
+// about them is served. A pool that does not answer in time is counted later, and calls about it
+// are refused until then. What an earlier process left half done is repaired afterwards, while
+// calls are served (server/reconciler.h).
 #pragma once
 
 #include "core/status.h"

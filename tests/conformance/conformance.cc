@@ -9,7 +9,6 @@
 #include "conformance/faulty_backend.h"
 #include "core/volume_id.h"
 #include "pool/volume_lifecycle.h"
-#include "pool/volume_match.h"
 #include "support/outcome.h"
 
 namespace holdfast::conformance {
@@ -38,7 +37,8 @@ VolumeSpec SpecOf(const PoolUnderTest& pool, const std::string& name) {
 }
 
 VolumeRecord NewRecordOf(PoolUnderTest& pool, CallObjects& call, const std::string& uuid) {
-  VolumeRecord record = pool::NewRecord(SpecOf(pool, "pvc"), uuid, kSize, kSectorSize, absl::Now());
+  VolumeRecord record =
+      pool::VolumeLifecycle::NewRecord(SpecOf(pool, "pvc"), uuid, kSize, kSectorSize, absl::Now());
   record.image_name = call.backend().NewName(uuid);
   return record;
 }
