@@ -39,7 +39,7 @@ def test_a_token_says_which_node_it_is(start_with, issuer):
 
 
 def test_one_nodes_token_does_not_speak_for_another(start_with, issuer):
-    expect_refused(start_with(issuer.token("n2")), "on node 'n2', not on 'n1'")
+    expect_refused(start_with(issuer.token("n2")), "on node 'n2', not 'n1'")
 
 
 def test_without_a_token(start_with):
