@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks the paths of requests, which os/request_path.h checks.
+// Opens the paths of requests, which os/request_path.h checks, and locks them.
 #pragma once
 
 #include <string>

@@ -100,7 +100,7 @@ absl::Status RequireRoomForAnother(const state::StageRecord& record, AccessMode 
 }
 
 // Whether the target already shows the volume. ALREADY_EXISTS if it shows something else, or not as
-// asked for. Of a publication that is not recorded only a mount itself says how it was made.
+// asked for. For a publication that is not recorded, only the mount of a filesystem shows its mode.
 absl::StatusOr<bool> IsBound(const MountTable& mounts, const state::StageRecord& record,
                              const RequestPath& target, const BlockDevice& device,
                              AccessType access_type, const state::Publication& wanted) {

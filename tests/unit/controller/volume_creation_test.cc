@@ -62,6 +62,15 @@ struct Cluster {
   std::list<MemoryNode> nodes;  // the last: their streams belong to the server
 };
 
+// The node carries out what it is asked and dies before it answers.
+void LoseAnswers(MemoryNode& node) {
+  node.SetAnswerer([&node](const auto& command) -> std::optional<link::v1::Result> {
+    (void)node.Carry(command);
+    node.Die();
+    return std::nullopt;
+  });
+}
+
 TEST_CASE("a volume that may be anywhere is made where most room is") {
   Cluster cluster;
   cluster.Add("n1", 10 * kMiB);
@@ -250,11 +259,7 @@ TEST_CASE("a creation whose answer was lost is repeated on its node while that i
   Cluster cluster;
   MemoryNode& n1 = cluster.Add("n1");
   MemoryNode& n2 = cluster.Add("n2");
-  n1.SetAnswerer([&](const auto& command) -> std::optional<link::v1::Result> {
-    (void)n1.Carry(command);
-    n1.Die();
-    return std::nullopt;
-  });
+  LoseAnswers(n1);
   CHECK_FAILS(cluster.Create(CreateOf("pv", {"n1", "n2"})), kUnavailable, "broke; try again");
   CHECK(n1.Has("pv"));
   n1.AnswerAgain();
@@ -267,11 +272,7 @@ TEST_CASE("a creation in doubt on a node that is away is given up there, and mad
   Cluster cluster;
   MemoryNode& n1 = cluster.Add("n1");
   MemoryNode& n2 = cluster.Add("n2");
-  n1.SetAnswerer([&](const auto& command) -> std::optional<link::v1::Result> {
-    (void)n1.Carry(command);
-    n1.Die();
-    return std::nullopt;
-  });
+  LoseAnswers(n1);
   CHECK_FAILS(cluster.Create(CreateOf("pv", {"n1", "n2"})), kUnavailable, "broke; try again");
   n1.Leave();
   CHECK(cluster.PlaceOf(CreateOf("pv", {"n1", "n2"})) == "n2");
