@@ -13,7 +13,7 @@ Words DescriptionOf(LeftoverKind kind) {
   switch (kind) {
     case LeftoverKind::kUnreachablePool:
       return {"unreachable-pool",
-              "mount the pool's disk again, or restore the connection to its Ceph cluster"};
+              "mount the pool's disk again, or restore the connection to its cluster"};
     case LeftoverKind::kUnreadableStages:
       return {"unreadable-stages", "make the state directory and /proc/self/mountinfo readable"};
     case LeftoverKind::kTrash:
