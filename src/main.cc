@@ -3,11 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "cli/demo_command.h"
-#include "cli/doctor_command.h"
+#include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/inventory_command.h"
-#include "cli/serve_command.h"
 #include "core/version.h"
 
 namespace {

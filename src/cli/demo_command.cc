@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/demo_command.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,6 @@
 
 #include "cli/demo_life.h"
 #include "cli/exit_code.h"
-#include "cli/filesystem_checks.h"
 #include "cli/host_checks.h"
 #include "cli/terminal.h"
 #include "core/version.h"

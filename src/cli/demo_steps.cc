@@ -2,11 +2,28 @@
 #include "cli/demo_steps.h"
 
 #include <chrono>
+#include <ctime>
+#include <initializer_list>
 #include <iostream>
 
 #include "cli/terminal.h"
 
 namespace holdfast::cli {
+
+Interruption::Interruption() {
+  sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&signals_, signal);
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int Interruption::Signal() {
+  const timespec no_wait{};
+  if (signal_ != 0) return signal_;
+  if (const int signal = ::sigtimedwait(&signals_, nullptr, &no_wait); signal > 0) signal_ = signal;
+  return signal_;
+}
+
 namespace {
 
 using Milliseconds = std::chrono::duration<double, std::milli>;

@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a demonstration step by step, each on a line of its own: what happened, and how long it
-// took.
+// took. A termination signal ends it between two steps.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <string>
 
-#include "cli/interruption.h"
 #include "core/status.h"
 
 namespace holdfast::cli {
+
+// Records termination signals. From its construction on SIGINT, SIGTERM, SIGHUP and SIGQUIT wait
+// until Signal() takes them, and a closed standard output (SIGPIPE) ends nothing: what was begun is
+// always taken down in order. Make it before any other thread exists. Children inherit the blocked
+// signals.
+class Interruption final {
+ public:
+  Interruption();
+
+  // The first signal that came so far; 0 if none did.
+  [[nodiscard]] int Signal();
+
+ private:
+  sigset_t signals_{};
+  int signal_ = 0;
+};
 
 class DemoSteps final {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/doctor_command.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <iostream>
@@ -8,7 +8,6 @@
 #include <set>
 
 #include "cli/exit_code.h"
-#include "cli/filesystem_checks.h"
 #include "cli/host_checks.h"
 #include "cli/instance_checks.h"
 #include "cli/setting_flags.h"

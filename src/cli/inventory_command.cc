@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/inventory_command.h"
+#include "cli/commands.h"
 
 #include <iostream>
 #include <memory>
 
 #include "cli/connection.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
-#include "cli/table.h"
+#include "cli/output.h"
 #include "core/bytes.h"
 #include "core/config.h"
 #include "proto/admin.grpc.pb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/serve_command.h"
+#include "cli/commands.h"
 
 #include <fmt/ranges.h>
 

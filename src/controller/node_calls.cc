@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/node_calls.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "controller/rpc_table.h"
+#include "core/log.h"
+#include "core/message_text.h"
+#include "core/volume.h"
 #include "core/volume_id.h"
+#include "link/frame.h"
 #include "rpc/fields.h"
+#include "rpc/topology.h"
 
 namespace holdfast::controller {
 
@@ -34,6 +42,148 @@ absl::StatusOr<std::string> NodeCalls::CallOwner(const std::string& volume_id,
                        id->pool);
   }
   return Ask(id->node, request, deadline);
+}
+
+namespace {
+
+using absl::StatusCode;
+using google::protobuf::util::MessageDifferencer;
+
+// Of texts that go to a caller, many of them in one answer.
+constexpr std::size_t kMaxText = 400;
+
+std::string Short(std::string_view text) {
+  std::size_t end = std::min(text.size(), kMaxText);
+  // Not within a character of UTF-8.
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return MessageText(text.substr(0, end));
+}
+
+// A code has consequences at the caller: RESOURCE_EXHAUSTED sends a pod to another node, NOT_FOUND
+// means deleted. So each call has only its own (csi.proto, "Error Scheme").
+bool IsCodeOf(Codes codes, StatusCode code) {
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kAborted:
+    case StatusCode::kOutOfRange:
+    case StatusCode::kInternal:
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+      return true;
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kResourceExhausted:
+      return codes == Codes::kOfCreation;
+    case StatusCode::kNotFound:
+      return codes == Codes::kOfVolume;
+    default:
+      return false;
+  }
+}
+
+absl::Status CheckSize(Bytes answered, const VolumeId& id, const Size& size) {
+  if (answered >= std::max<Bytes>(size.least, 1) && (size.most == 0 || answered <= size.most)) {
+    return absl::OkStatus();
+  }
+  return Refuse(id.node, fmt::format("volume '{}' has {} bytes, {} to {} were asked for",
+                                     id.ToString(), answered, size.least, size.most));
+}
+
+}  // namespace
+
+absl::Status Refuse(const std::string& node, const std::string& why) {
+  absl::Status refused = Unavailable(
+      "the answer of node '{}' is refused: {}; is its software the controller's, or is the node "
+      "compromised?",
+      node, why);
+  LogWarning("{}", MessageOf(refused));
+  return refused;
+}
+
+absl::Status StatusOf(const std::string& node, Codes codes, const link::v1::Result& result) {
+  if (result.code() == 0) return absl::OkStatus();
+  const auto code = static_cast<StatusCode>(result.code());
+  const std::string text = MessageText(result.message());
+  return MakeStatus(
+      IsCodeOf(codes, code) ? code : StatusCode::kInternal,
+      fmt::format("node '{}': {}", node, text.empty() ? "it does not say why" : text));
+}
+
+absl::Status ParseAnswer(const std::string& node, const std::string& bytes,
+                         google::protobuf::Message& answered) {
+  const absl::Status parsed = link::ParseWithin(bytes, answered);
+  return parsed.ok() ? absl::OkStatus() : Refuse(node, MessageOf(parsed));
+}
+
+absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered, const VolumeId& id,
+                                           const Size& size, const std::string& driver_name) {
+  if (answered.volume_id() != id.ToString()) {
+    return Refuse(id.node, fmt::format("it is about '{}', not about volume '{}'",
+                                       Short(answered.volume_id()), id.ToString()));
+  }
+  RETURN_IF_ERROR(CheckSize(answered.capacity_bytes(), id, size));
+  csi::v1::Volume volume;
+  volume.set_volume_id(id.ToString());
+  volume.set_capacity_bytes(answered.capacity_bytes());
+  *volume.add_accessible_topology() = rpc::NodeTopology(driver_name, id.node);
+  return volume;
+}
+
+absl::Status TakeExpansion(const csi::v1::ControllerExpandVolumeRequest& request,
+                           const Asked& asked,
+                           const csi::v1::ControllerExpandVolumeResponse& answered,
+                           csi::v1::ControllerExpandVolumeResponse& response) {
+  const auto& given = request.capacity_range();
+  ASSIGN_OR_RETURN(const CapacityRange range,
+                   CapacityRange::Parse(given.required_bytes(), given.limit_bytes()));
+  RETURN_IF_ERROR(CheckSize(answered.capacity_bytes(), asked.id,
+                            {.least = range.required, .most = range.limit}));
+  response.set_capacity_bytes(answered.capacity_bytes());
+  response.set_node_expansion_required(answered.node_expansion_required());
+  return absl::OkStatus();
+}
+
+absl::Status TakeDescription(const csi::v1::ControllerGetVolumeRequest&, const Asked& asked,
+                             const csi::v1::ControllerGetVolumeResponse& answered,
+                             csi::v1::ControllerGetVolumeResponse& response) {
+  ASSIGN_OR_RETURN(*response.mutable_volume(),
+                   TakeVolume(answered.volume(), asked.id, Size{}, asked.driver_name));
+  // A status is required, the condition in it too where VOLUME_CONDITION is advertised.
+  *response.mutable_status()->mutable_volume_condition() =
+      TakeCondition(answered.status().volume_condition());
+  return absl::OkStatus();
+}
+
+absl::Status TakeConfirmation(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
+                              const Asked& asked,
+                              const csi::v1::ValidateVolumeCapabilitiesResponse& answered,
+                              csi::v1::ValidateVolumeCapabilitiesResponse& response) {
+  if (!answered.has_confirmed() && answered.message().empty()) {
+    return Refuse(asked.id.node, "it neither confirms nor objects");
+  }
+  response.set_message(Short(answered.message()));
+  if (!answered.has_confirmed()) return absl::OkStatus();
+  csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed wanted;
+  *wanted.mutable_volume_context() = request.volume_context();
+  *wanted.mutable_volume_capabilities() = request.volume_capabilities();
+  *wanted.mutable_parameters() = request.parameters();
+  csi::v1::ValidateVolumeCapabilitiesResponse::Confirmed told = answered.confirmed();
+  *told.mutable_volume_context() = request.volume_context();
+  *told.mutable_parameters() = request.parameters();
+  if (!MessageDifferencer::Equals(wanted, told)) {
+    return Refuse(asked.id.node, "it confirms other capabilities than those that were asked for");
+  }
+  *response.mutable_confirmed() = std::move(wanted);
+  return absl::OkStatus();
+}
+
+csi::v1::VolumeCondition TakeCondition(const csi::v1::VolumeCondition& answered) {
+  csi::v1::VolumeCondition condition;
+  condition.set_abnormal(answered.abnormal());
+  condition.set_message(Short(answered.message()));
+  return condition;
 }
 
 }  // namespace holdfast::controller

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSI requests to nodes over the link, with CSI's errors.
+// CSI requests to nodes over the link, with CSI's errors, and the parts of a node's answer that are
+// passed to the caller. A node is believed in what only it can know of its own volumes: that one is
+// there, how large it is, in which condition. The rest is built here from what was asked, so that
+// no answer can be about anything else.
 #pragma once
 
 #include <string>
 
+#include "core/bytes.h"
+#include "core/volume_id.h"
 #include "link/hub.h"
+#include "proto/csi.pb.h"
+#include "proto/link.pb.h"
 
 namespace holdfast::controller {
 
@@ -31,5 +38,58 @@ class NodeCalls final {
  private:
   link::Hub& hub_;
 };
+
+// The error codes that calls of a kind have, besides those that all have.
+enum class Codes { kOfCreation, kOfVolume, kOfList };
+
+// OK, or the node's error with a code that such a call has (INTERNAL for any other), and a message
+// that is cleaned, cut, and says which node speaks.
+[[nodiscard]] absl::Status StatusOf(const std::string& node, Codes codes,
+                                    const link::v1::Result& result);
+
+// All below: UNAVAILABLE, and a line in the log, for an answer that is not one to what was asked.
+
+// What the node answered, parsed within the link's limits.
+[[nodiscard]] absl::Status ParseAnswer(const std::string& node, const std::string& bytes,
+                                       google::protobuf::Message& answered);
+
+struct Size {
+  Bytes least = 1;
+  Bytes most = 0;  // 0: no limit
+};
+
+// The volume `id`, of which only the size is taken from the answer.
+[[nodiscard]] absl::StatusOr<csi::v1::Volume> TakeVolume(const csi::v1::Volume& answered,
+                                                         const VolumeId& id, const Size& size,
+                                                         const std::string& driver_name);
+
+// The volume that a request was about.
+struct Asked {
+  const VolumeId& id;
+  const std::string& driver_name;
+};
+
+// Nothing smaller or larger than the request says.
+[[nodiscard]] absl::Status TakeExpansion(const csi::v1::ControllerExpandVolumeRequest& request,
+                                         const Asked& asked,
+                                         const csi::v1::ControllerExpandVolumeResponse& answered,
+                                         csi::v1::ControllerExpandVolumeResponse& response);
+
+[[nodiscard]] absl::Status TakeDescription(const csi::v1::ControllerGetVolumeRequest& request,
+                                           const Asked& asked,
+                                           const csi::v1::ControllerGetVolumeResponse& answered,
+                                           csi::v1::ControllerGetVolumeResponse& response);
+
+// What is confirmed is exactly what was asked, or nothing.
+[[nodiscard]] absl::Status TakeConfirmation(
+    const csi::v1::ValidateVolumeCapabilitiesRequest& request, const Asked& asked,
+    const csi::v1::ValidateVolumeCapabilitiesResponse& answered,
+    csi::v1::ValidateVolumeCapabilitiesResponse& response);
+
+// The condition, with its text cleaned and cut.
+[[nodiscard]] csi::v1::VolumeCondition TakeCondition(const csi::v1::VolumeCondition& answered);
+
+// UNAVAILABLE, logged: the node's answer is refused because of `why`.
+[[nodiscard]] absl::Status Refuse(const std::string& node, const std::string& why);
 
 }  // namespace holdfast::controller

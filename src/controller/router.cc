@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "controller/create_request.h"
 #include "controller/placement.h"
 #include "controller/rpc_table.h"
+#include "controller/volume_requests.h"
 
 namespace holdfast::controller {
 namespace {

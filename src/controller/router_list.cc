@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "controller/node_answers.h"
+#include "controller/node_calls.h"
 #include "controller/router.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"

@@ -2,8 +2,8 @@
 // ControllerPublishVolume and ControllerUnpublishVolume of a controller with nodes.
 #include <algorithm>
 
-#include "controller/publish_request.h"
 #include "controller/router.h"
+#include "controller/volume_requests.h"
 #include "rpc/fields.h"
 
 namespace holdfast::controller {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "controller/node_answers.h"
+#include "controller/node_calls.h"
 #include "controller/service.h"
 
 namespace holdfast::controller {

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "controller/capabilities.h"
-#include "controller/node_answers.h"
+#include "controller/node_calls.h"
 #include "controller/parameters.h"
 #include "core/volume_use.h"
 #include "fs/mounted_volumes.h"
@@ -28,6 +27,18 @@ void AddProblem(const std::map<std::string, std::string>& problems, const Volume
                 VolumeCondition& condition) {
   const auto found = problems.find(volume.id.uuid);
   if (found != problems.end()) condition = VolumeCondition{true, found->second};
+}
+
+void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response, bool attach) {
+  using Rpc = csi::v1::ControllerServiceCapability::RPC;
+  for (const auto type :
+       {Rpc::CREATE_DELETE_VOLUME, Rpc::LIST_VOLUMES, Rpc::GET_CAPACITY, Rpc::EXPAND_VOLUME,
+        Rpc::VOLUME_CONDITION, Rpc::GET_VOLUME, Rpc::SINGLE_NODE_MULTI_WRITER}) {
+    response.add_capabilities()->mutable_rpc()->set_type(type);
+  }
+  if (attach) {
+    response.add_capabilities()->mutable_rpc()->set_type(Rpc::PUBLISH_UNPUBLISH_VOLUME);
+  }
 }
 
 // Why the volume cannot do what is asked of it; empty if it can.

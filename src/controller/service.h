@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "controller/create_request.h"
+#include "controller/volume_requests.h"
 #include "core/key_lock.h"
 #include "pool/pools.h"
 #include "proto/csi.grpc.pb.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ControllerPublishVolume and ControllerUnpublishVolume, for clusters that attach.
-#include "controller/publish_request.h"
 #include "controller/service.h"
+#include "controller/volume_requests.h"
 #include "rpc/fields.h"
 
 namespace holdfast::controller {

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <set>
 
-#include "controller/create_request.h"
-#include "controller/node_answers.h"
+#include "controller/node_calls.h"
 #include "controller/placement.h"
+#include "controller/volume_requests.h"
 #include "core/log.h"
 
 namespace holdfast::controller {

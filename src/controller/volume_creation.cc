@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "controller/node_answers.h"
+#include "controller/node_calls.h"
 #include "controller/parameters.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/log.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/line_writer.h"
@@ -77,6 +79,25 @@ void LogCall(LogLevel level, const CallRecord& call) {
   line["ms"] = static_cast<double>(call.duration.count()) / 1000;
   if (!call.status.ok()) line["error"] = MessageOf(call.status);
   Output().Write(TextOf(line));
+}
+
+std::optional<std::uint64_t> LogThrottle::Take() {
+  const MutexLock lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - minute_ >= std::chrono::minutes(1)) {
+    minute_ = now;
+    lines_ = 0;
+  }
+  if (lines_ == kLinesPerMinute) {
+    ++skipped_;
+    return std::nullopt;
+  }
+  ++lines_;
+  return std::exchange(skipped_, 0);
+}
+
+std::string LogThrottle::Note(std::uint64_t skipped) {
+  return skipped == 0 ? std::string() : fmt::format(" (and {} more of this kind)", skipped);
 }
 
 }  // namespace holdfast

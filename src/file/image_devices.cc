@@ -6,7 +6,7 @@
 #include "file/loop_label.h"
 #include "os/device_use.h"
 #include "os/file.h"
-#include "os/loop_identity.h"
+#include "os/loop_number.h"
 
 namespace holdfast::file {
 namespace {

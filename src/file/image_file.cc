@@ -9,7 +9,6 @@
 #include "core/disk_names.h"
 #include "os/file.h"
 #include "os/file_flags.h"
-#include "os/shared_extents.h"
 
 namespace holdfast::file {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/disk_names.h"
 #include "core/volume_id.h"
-#include "os/loop_identity.h"
+#include "os/loop_number.h"
 
 namespace holdfast::file {
 namespace {

@@ -14,10 +14,31 @@
 
 #include <string>
 
+#include "core/disk_names.h"
 #include "core/status.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::file {
+
+struct PoolMarker {
+  std::string text;        // the file's exact content
+  std::string pool_id;     // a UUID
+  std::string filesystem;  // os::FilesystemIdentity of where it was written
+};
+
+// The marker in the open directory; the state directory keeps copies under other names. NOT_FOUND
+// if there is none, INTERNAL if it is damaged.
+[[nodiscard]] absl::StatusOr<PoolMarker> ReadPoolMarker(int directory_fd,
+                                                        const std::string& name = kPoolMarkerName);
+
+// Writes it, durably.
+[[nodiscard]] absl::StatusOr<PoolMarker> WritePoolMarker(int directory_fd,
+                                                         const std::string& pool_id,
+                                                         const std::string& filesystem);
+
+// The first name that keeps a directory without a marker from becoming a new pool, because
+// something else lives there; empty if nothing does.
+[[nodiscard]] absl::StatusOr<std::string> FindForeignName(int directory_fd);
 
 // Open directories of a verified pool, valid as long as its PoolDirectory: work through them cannot
 // land on another filesystem, even if one is mounted over the path.

@@ -14,8 +14,8 @@
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
-#include "fs/mounted_root.h"
-#include "fs/superblock_bytes.h"
+#include "fs/mounted_volumes.h"
+#include "fs/superblock.h"
 #include "os/process.h"
 
 namespace holdfast::fs {

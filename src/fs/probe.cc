@@ -10,7 +10,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "fs/superblock_uuid.h"
+#include "fs/superblock.h"
 #include "os/device_use.h"
 #include "os/unique_fd.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/log_throttle.h"
+#include "core/log.h"
 #include "core/mutex.h"
 #include "link/node_identity.h"
 #include "link/peer_watch.h"

@@ -8,8 +8,7 @@
 
 #include "core/log.h"
 #include "node/mount_teardown.h"
-#include "node/path_lock.h"
-#include "node/stage_claims.h"
+#include "node/target_paths.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
 

@@ -7,7 +7,6 @@
 #include "fs/filesystem.h"
 #include "fs/mounted_volumes.h"
 #include "os/descriptor_gates.h"
-#include "os/mount_health.h"
 #include "os/mount_table.h"
 #include "os/request_path.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about a block device of any kind (loop, LVM, RBD).
+// Facts about a block device of any kind.
 #pragma once
 
 #include <sys/types.h>

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -15,6 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+
+#include "os/file.h"
 
 namespace holdfast::os {
 namespace {
@@ -36,6 +39,17 @@ void MakeNode(int index) {
   if (std::ifstream(SysfsPath(index, "dev")) >> major >> colon >> minor) {
     ::mknod(LoopPath(index).c_str(), S_IFBLK | 0600, makedev(major, minor));
   }
+}
+
+constexpr std::string_view kDeleted = " (deleted)";
+
+std::string BackingPath(int index) {
+  const auto directory = OpenDirectory(fmt::format("/sys/block/loop{}/loop", index));
+  if (!directory.ok()) return "";
+  std::string path = ReadFileAt(directory->get(), "backing_file").value_or("");
+  if (path.ends_with('\n')) path.pop_back();
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  return path;
 }
 
 }  // namespace
@@ -110,6 +124,41 @@ void ResetReadOnly(int index) {
   loop_info64 info{};
   const bool bound = node.valid() && ::ioctl(node.get(), LOOP_GET_STATUS64, &info) == 0;
   if (!bound && node.valid()) static_cast<void>(SetWritable(node.get()));
+}
+
+std::vector<LoopLabel> LoopLabels(const std::string& prefix) {
+  std::vector<LoopLabel> labels;
+  for (const int index : LoopNumbers()) {
+    if (!IsBound(index)) continue;
+    const auto identity = IdentifyLoop(index);
+    if (!identity.ok() || !*identity || !(*identity)->label) continue;
+    if ((*identity)->label->starts_with(prefix)) labels.push_back({index, *(*identity)->label});
+  }
+  return labels;
+}
+
+absl::StatusOr<std::vector<LoopDevice>> FindLoopsByLabel(const std::string& label) {
+  std::vector<LoopDevice> found;
+  for (const LoopLabel& loop : LoopLabels(label)) {
+    if (loop.label != label) continue;
+    ASSIGN_OR_RETURN(BlockDevice block, InspectBlockDevice(LoopPath(loop.index)));
+    found.push_back(
+        LoopDevice{.index = loop.index, .block = std::move(block), .label = loop.label});
+  }
+  return found;
+}
+
+absl::StatusOr<std::optional<LoopIdentity>> IdentifyLoop(int index) {
+  const UniqueFd node = OpenLoop(index, O_RDONLY);
+  loop_info64 info{};
+  if (node.valid() && ::ioctl(node.get(), LOOP_GET_STATUS64, &info) == 0) {
+    return LoopIdentity{.label = LabelOf(info), .path = ""};
+  }
+  if (errno == ENXIO || errno == ENOENT || errno == ENODEV) return std::nullopt;
+  if (!node.valid() || !IsOutOfReach(errno)) {
+    return OsError(errno, fmt::format("cannot inspect '{}'", LoopPath(index)));
+  }
+  return LoopIdentity{.label = std::nullopt, .path = BackingPath(index)};
 }
 
 }  // namespace holdfast::os

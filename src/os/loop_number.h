@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop number N: its node /dev/loopN, its entry in sysfs, and the two settings that outlast a
-// binding and would affect the next image on the same number: discard switched off, and BLKROSET.
-// Only for loop_*.cc; other code uses LoopDevice.
+// One loop number N: its node /dev/loopN, its entry in sysfs, who owns it, and the two settings
+// that outlast a binding and would affect the next image on the same number: discard switched off,
+// and BLKROSET. All of it from the kernel alone: no file, pool or record is read.
 #pragma once
 
 #include <linux/loop.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/status.h"
+#include "os/loop_device.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
+
+// ---- the number itself: for loop_*.cc only; other code uses LoopDevice
 
 // "/dev/loop3"
 [[nodiscard]] std::string LoopPath(int index);
@@ -57,5 +61,30 @@ namespace holdfast::os {
 
 // Undoes BLKROSET on an unbound number; does nothing if it was bound again.
 void ResetReadOnly(int index);
+
+// ---- whose device it is
+
+struct LoopLabel {
+  int index = -1;
+  std::string label{};
+};
+
+// All bound loop devices whose label begins with `prefix`, in no particular order, including those
+// whose file has been deleted. About 10 us per device of the host; skips a device that cannot be
+// inspected.
+[[nodiscard]] std::vector<LoopLabel> LoopLabels(const std::string& prefix);
+
+// The devices with exactly this label.
+[[nodiscard]] absl::StatusOr<std::vector<LoopDevice>> FindLoopsByLabel(const std::string& label);
+
+struct LoopIdentity {
+  // LoopOptions::label, or what another program put there. Nothing where the kernel does not show
+  // it, because what carries the file is dead; then `path` is all there is.
+  std::optional<std::string> label;
+  std::string path;  // only without a label: the file's path in sysfs, deleted or not
+};
+
+// Nothing if no file is bound to the number `index`. INTERNAL if it cannot be inspected.
+[[nodiscard]] absl::StatusOr<std::optional<LoopIdentity>> IdentifyLoop(int index);
 
 }  // namespace holdfast::os

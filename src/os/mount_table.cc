@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "os/descriptor_gates.h"
 #include "os/file.h"
 
 namespace holdfast::os {
@@ -140,6 +141,19 @@ absl::StatusOr<dev_t> DeviceOf(int base, const char* name, int flags, const std:
   return Internal("the mount that '{}' is on is not in the mount table", path);
 }
 
+bool HasOption(const std::string& options, const char* name) {
+  return mnt_optstr_get_option(options.c_str(), name, nullptr, nullptr) == 0;
+}
+
+// An error of the filesystem itself, not of the path to it.
+bool IsDead(const std::string& path) {
+  const auto look = LookAtMount();
+  struct statx facts {};
+  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+  if (::statx(AT_FDCWD, path.c_str(), flags, STATX_TYPE, &facts) == 0) return false;
+  return errno == EIO || errno == ESHUTDOWN || errno == EUCLEAN;
+}
+
 }  // namespace
 
 absl::StatusOr<MountTable> MountTable::Read() {
@@ -243,6 +257,21 @@ absl::StatusOr<int> MountIdOf(int handle) {
     return Internal("the kernel does not tell the mount of an open file");
   }
   return id;
+}
+
+std::string DeadFilesystem() {
+  return "the filesystem was shut down after an error and answers nothing any more; see the "
+         "kernel's log, and end the pods that use it: it is checked before it is staged next";
+}
+
+std::string ProblemOf(const MountEntry& mount) {
+  if (HasOption(mount.filesystem_options, "shutdown") || IsDead(mount.target)) {
+    return DeadFilesystem();
+  }
+  if (mount.filesystem_read_only && HasOption(mount.mount_options, "rw")) {
+    return "the filesystem went read-only after an error; see the kernel's log";
+  }
+  return "";
 }
 
 }  // namespace holdfast::os

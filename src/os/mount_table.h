@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mounted according to /proc/self/mountinfo (read by libmount).
+// What is mounted according to /proc/self/mountinfo (read by libmount), and whether it still works.
 #pragma once
 
 #include <sys/types.h>
@@ -80,5 +80,16 @@ class MountTable final {
 // The id (MountEntry::id) of the mount that `handle` was opened through. Asks the kernel, never the
 // filesystem, which may be dead.
 [[nodiscard]] absl::StatusOr<int> MountIdOf(int handle);
+
+// What is wrong with the filesystem of the mount, as far as the kernel shows it without I/O; empty
+// if nothing is known to be. Seen are: a
+// filesystem that turned read-only after an error although it was mounted read-write (ext, btrfs);
+// one that says that it was shut down (ext, since Linux 6.15); one whose root cannot be inspected
+// any more (xfs that was shut down). An ext filesystem that was shut down on an older kernel is not
+// seen: only a write would show it.
+[[nodiscard]] std::string ProblemOf(const MountEntry& mount);
+
+// The problem of a filesystem that returned an error instead of an answer.
+[[nodiscard]] std::string DeadFilesystem();
 
 }  // namespace holdfast::os

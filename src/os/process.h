@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one external program, bounded in time and output.
 //
-// os/child.h describes what the child gets. Its whole process group is killed when the deadline
-// passes.
+// The child gets a fixed environment (PATH, LC_ALL=C), /dev/null as standard input, no other
+// descriptor, default signals, and a process group of its own, all of which is killed when the
+// deadline passes. It is killed when the calling thread ends, too, so a mkfs never outlives the
+// process that knows which device it may format.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <string>
@@ -20,7 +24,7 @@ struct CommandResult {
 };
 
 // Runs argv[0] (a bare name is looked up in /usr/sbin, /usr/bin, /sbin, /bin) with the NAME=VALUE
-// words of `environment` in addition to the fixed ones (os/child.h), and waits for it.
+// words of `environment` in addition to the fixed ones, and waits for it.
 // FAILED_PRECONDITION when the program is not installed (names the program), INTERNAL when it
 // cannot be started or when `deadline` passed and the group was killed. A non-zero exit is OK: read
 // the result. Thread-safe; waits on a pidfd, so it never reaps another's child.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Ceph cluster is reached, and as which user. docs/ceph.md explains each setting.
+// How a Ceph cluster is reached, and as which user with which key. docs/ceph.md explains each
+// setting.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "core/pool_config.h"
+#include "core/secrets.h"
 #include "core/status.h"
 #include "core/topology_segment.h"
 
@@ -35,5 +37,27 @@ struct CephAccess {
 // INVALID_ARGUMENT unless it is a name of A-Z, a-z, 0-9, '.', '_' and '-': such names also go to
 // the kernel, in a line whose words are separated by blanks and commas.
 [[nodiscard]] absl::Status CheckCephName(std::string_view name);
+
+// The key of client.`user` in the text of a Ceph keyring ("[client.NAME]", "key = ..."), or the
+// text itself where it is nothing but a key (a Kubernetes secret's userKey, mounted as a file).
+// FAILED_PRECONDITION, without any of the text, if there is none.
+[[nodiscard]] absl::StatusOr<std::string> FindCephKey(std::string_view text, std::string_view user);
+
+// The same from a file. FAILED_PRECONDITION also if it cannot be read.
+[[nodiscard]] absl::StatusOr<std::string> ReadCephKey(const std::string& path,
+                                                      std::string_view user);
+
+// The key of the user that reaches the cluster, from the access itself or its keyring. Errors as
+// ReadCephKey.
+[[nodiscard]] absl::StatusOr<std::string> KeyOf(const CephAccess& access);
+
+// The user that a CSI call brings along: secrets userID and userKey.
+struct CephUser {
+  std::string name;  // without "client."
+  std::string key;   // base64 text
+};
+
+// INVALID_ARGUMENT naming `secrets` and what of it is missing or malformed, never a value.
+[[nodiscard]] absl::StatusOr<CephUser> UserIn(const Secrets& secrets);
 
 }  // namespace holdfast::rbd

@@ -7,7 +7,7 @@
 
 #include "core/call_deadline.h"
 #include "core/log.h"
-#include "rbd/ceph_user.h"
+#include "rbd/ceph_access.h"
 
 namespace holdfast::rbd {
 namespace {

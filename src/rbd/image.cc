@@ -7,7 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
+#include "core/log.h"
 #include "core/volume_id.h"
 #include "rbd/omap.h"
 
@@ -100,6 +102,20 @@ CallResult ReadFacts(const CephPool& pool, rbd_image_t image, ImageFacts& facts)
 absl::Status Missing(const std::string& name) {
   return FailedPrecondition(
       "image '{}' is missing from the Ceph pool; it was removed outside Holdfast", name);
+}
+
+// librbd says of an image that it cannot move to the trash, too, that there is none (16.2).
+absl::Status RequireGone(const CephPool& pool, const std::string& name) {
+  ASSIGN_OR_RETURN(const auto facts, InspectImage(pool, name));
+  if (!facts) return absl::OkStatus();
+  return Unavailable(
+      "image '{}' could not be removed; if the Ceph pool is full, make room or raise its quota",
+      name);
+}
+
+bool IsThere(const CephPool& pool, const std::string& name) {
+  const auto facts = InspectImage(pool, name);
+  return !facts.ok() || facts->has_value();
 }
 
 }  // namespace
@@ -218,19 +234,6 @@ absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size
       .status;
 }
 
-namespace {
-
-// librbd says of an image that it cannot move to the trash, too, that there is none (16.2).
-absl::Status RequireGone(const CephPool& pool, const std::string& name) {
-  ASSIGN_OR_RETURN(const auto facts, InspectImage(pool, name));
-  if (!facts) return absl::OkStatus();
-  return Unavailable(
-      "image '{}' could not be removed; if the Ceph pool is full, make room or raise its quota",
-      name);
-}
-
-}  // namespace
-
 absl::Status MakeTrash(const CephPool& pool) {
   return ChangeOmap(pool, "rbd_trash", {}, "make the list of images that are being removed").status;
 }
@@ -264,6 +267,21 @@ absl::StatusOr<std::vector<std::string>> ListImages(const CephPool& pool) {
   for (std::size_t i = 0; i < count; ++i) names.emplace_back(images.at(i).name);
   library.rbd_image_spec_list_cleanup(images.data(), count);
   return names;
+}
+
+absl::Status ImageRemovals::Remove(const CephPool& pool, const std::string& name) {
+  const absl::Status idle = removals_.Await(name);
+  if (!idle.ok()) {
+    if (IsThere(pool, name)) return idle;
+    // A removal that outlives its image will never end.
+    LogWarning("librbd does not come back from removing image '{}'; asking it again", name);
+    removals_.Forget(name);
+  }
+  const auto removed = std::make_shared<absl::Status>();
+  RETURN_IF_ERROR(removals_.Run(
+      name, fmt::format("the removal of image '{}'", name),
+      [removed, name, pool = pool.shared_from_this()] { *removed = RemoveImage(*pool, name); }));
+  return *removed;
 }
 
 }  // namespace holdfast::rbd

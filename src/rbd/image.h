@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/long_work.h"
 #include "rbd/ceph_pool.h"
 
 namespace holdfast::rbd {
@@ -57,10 +58,24 @@ struct ImageFacts {
 [[nodiscard]] absl::Status MakeTrash(const CephPool& pool);
 
 // Removes it. OK if there is none; UNAVAILABLE while a client has it open, and when it may be half
-// removed. Not bounded in time: see rbd/image_removals.h.
+// removed. Not bounded in time: see ImageRemovals.
 [[nodiscard]] absl::Status RemoveImage(const CephPool& pool, const std::string& name);
 
 // The names of all images of the pool and name space, including those of other programs.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ListImages(const CephPool& pool);
+
+// Removes images in bounded time. librbd removes an image in one call, which takes time in
+// proportion to its objects and never returns if another client removes the same image at that time
+// (seen in 16.2). A repeated call waits for the same removal. Thread-safe. Removals that are still
+// under way when this ends go on until the process ends.
+class ImageRemovals final {
+ public:
+  // Removes the image. OK if there is none; UNAVAILABLE while a client has it open, and while it is
+  // still being removed; otherwise as Cluster::Try.
+  [[nodiscard]] absl::Status Remove(const CephPool& pool, const std::string& name);
+
+ private:
+  LongWork removals_{std::chrono::seconds(20)};  // by image; less than CSI's sidecars wait
+};
 
 }  // namespace holdfast::rbd

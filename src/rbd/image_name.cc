@@ -2,7 +2,7 @@
 #include "rbd/image_name.h"
 
 #include "core/volume_id.h"
-#include "os/rbd_device.h"
+#include "rbd/rbd_device.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -11,7 +11,7 @@ constexpr std::size_t kUuidSize = 36;
 constexpr std::size_t kRandomSize = 8;
 
 absl::StatusOr<os::DeviceOwner> Identify(int index) {
-  const auto image = os::RbdImageAt(index);
+  const auto image = RbdImageAt(index);
   return image ? os::VolumeOrForeign(UuidOfImage(*image)) : os::NobodysDevice();
 }
 

@@ -9,7 +9,7 @@
 #include "core/disk_names.h"
 #include "core/log.h"
 #include "os/file.h"
-#include "rbd/ceph_user.h"
+#include "rbd/ceph_access.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -266,7 +266,7 @@ absl::Status RbdPool::RequireRoom(const CephPool& ceph, Bytes bytes) {
                            info_.location);
 }
 
-os::RbdImageName RbdPool::NameOf(const std::string& image) const {
+RbdImageName RbdPool::NameOf(const std::string& image) const {
   return {.pool = PoolNameIn(info_.location),
           .name_space = NamespaceIn(info_.location),
           .image = image};

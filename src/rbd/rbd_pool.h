@@ -13,16 +13,13 @@
 
 #include "core/mutex.h"
 #include "core/semaphore.h"
-#include "os/rbd_device.h"
 #include "os/unique_fd.h"
 #include "pool/pool_kind.h"
 #include "rbd/ceph_access.h"
 #include "rbd/ceph_pool.h"
-#include "rbd/device_calls.h"
 #include "rbd/image.h"
-#include "rbd/image_removals.h"
 #include "rbd/monitor_answers.h"
-#include "rbd/recent_answer.h"
+#include "rbd/rbd_device.h"
 #include "rbd/record_table.h"
 
 namespace holdfast::rbd {
@@ -147,7 +144,7 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<std::optional<PoolStatistics>> Statistics(const CephPool& ceph);
   // RESOURCE_EXHAUSTED if the pool has no room for so many bytes.
   absl::Status RequireRoom(const CephPool& ceph, Bytes bytes);
-  [[nodiscard]] os::RbdImageName NameOf(const std::string& image) const;
+  [[nodiscard]] RbdImageName NameOf(const std::string& image) const;
   [[nodiscard]] Volume WithPool(Volume volume) const;
   [[nodiscard]] VolumeId WithUuid(const std::string& uuid) const;
 
@@ -160,12 +157,12 @@ class RbdPool final : public pool::Pool {
 
   // rbd_pool_attach.cc
   absl::Status RequireReadable(const pool::VolumeRecord& record, const VolumeId& id) const;
-  absl::StatusOr<os::RbdDevice> FindOrMap(const CephPool& ceph, RecordEntry& entry,
-                                          const VolumeId& id, const DeviceClaim& wanted);
-  absl::StatusOr<os::RbdDevice> Map(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
-                                    const DeviceClaim& wanted);
-  absl::StatusOr<os::RbdDevice> MapAndClaim(const CephPool& ceph, RecordEntry& entry,
-                                            const VolumeId& id, const DeviceClaim& announced);
+  absl::StatusOr<RbdDevice> FindOrMap(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
+                                      const DeviceClaim& wanted);
+  absl::StatusOr<RbdDevice> Map(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
+                                const DeviceClaim& wanted);
+  absl::StatusOr<RbdDevice> MapAndClaim(const CephPool& ceph, RecordEntry& entry,
+                                        const VolumeId& id, const DeviceClaim& announced);
 
   // rbd_pool_publish.cc
   absl::Status RequirePublished(const RecordEntry& entry, const DeviceClaim& wanted) const;
@@ -188,12 +185,12 @@ class RbdPool final : public pool::Pool {
   absl::Status Release(const VolumeId& id);
 
   // rbd_pool_devices.cc
-  absl::StatusOr<std::vector<os::RbdDevice>> FindDevices(const std::string& image_prefix);
-  absl::StatusOr<std::optional<os::RbdDevice>> FindDevice(const std::string& uuid);
-  absl::StatusOr<os::RbdDevice> RequireHeldHere(const RecordEntry& entry);
-  [[nodiscard]] bool IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) const;
+  absl::StatusOr<std::vector<RbdDevice>> FindDevices(const std::string& image_prefix);
+  absl::StatusOr<std::optional<RbdDevice>> FindDevice(const std::string& uuid);
+  absl::StatusOr<RbdDevice> RequireHeldHere(const RecordEntry& entry);
+  [[nodiscard]] bool IsClaimOf(const DeviceClaim& holder, const RbdDevice& device) const;
   [[nodiscard]] bool IsOwn(const DeviceClaim& holder) const;
-  absl::Status Unmap(const os::RbdDevice& device);
+  absl::Status Unmap(const RbdDevice& device);
 
   const pool::PoolInfo info_;
   const CephAccess access_;  // without a user: those of WithCredentials have it

@@ -7,14 +7,14 @@
 // kernel's own exclusive lock keeps the object map true; it does not keep nodes apart, since
 // clients hand it over to any client that asks, and a growth needs them to (docs/adr/0017, 0018).
 #include "core/log.h"
-#include "rbd/ceph_user.h"
+#include "rbd/ceph_access.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
 namespace {
 
 // That the device shows this image of this pool of this cluster, and not only its name.
-absl::Status RequireShows(const os::RbdDevice& device, const CephPool& ceph,
+absl::Status RequireShows(const RbdDevice& device, const CephPool& ceph,
                           const pool::VolumeRecord& record) {
   if (device.cluster == ceph.identity().cluster && device.pool_id == ceph.identity().pool_id &&
       device.image == record.image_name && device.image_id == record.image_id) {
@@ -48,8 +48,8 @@ absl::Status RbdPool::RequireReadable(const pool::VolumeRecord& record, const Vo
       id.ToString());
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEntry& entry,
-                                                 const VolumeId& id, const DeviceClaim& wanted) {
+absl::StatusOr<RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEntry& entry,
+                                             const VolumeId& id, const DeviceClaim& wanted) {
   ASSIGN_OR_RETURN(const auto present, FindDevice(id.uuid));
   if (!present) return Map(ceph, entry, id, wanted);
   const DeviceClaim* const own = entry.nodes.Find(common_->node_id);
@@ -76,8 +76,8 @@ absl::StatusOr<os::RbdDevice> RbdPool::FindOrMap(const CephPool& ceph, RecordEnt
   return Map(ceph, entry, id, wanted);
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, RecordEntry& entry,
-                                           const VolumeId& id, const DeviceClaim& wanted) {
+absl::StatusOr<RbdDevice> RbdPool::Map(const CephPool& ceph, RecordEntry& entry, const VolumeId& id,
+                                       const DeviceClaim& wanted) {
   RETURN_IF_ERROR(Announce(ceph, entry, id, wanted));
   auto device = MapAndClaim(ceph, entry, id, wanted);
   // While the kernel may still make a device, the record must name this node.
@@ -86,18 +86,17 @@ absl::StatusOr<os::RbdDevice> RbdPool::Map(const CephPool& ceph, RecordEntry& en
   return device;
 }
 
-absl::StatusOr<os::RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, RecordEntry& entry,
-                                                   const VolumeId& id,
-                                                   const DeviceClaim& announced) {
+absl::StatusOr<RbdDevice> RbdPool::MapAndClaim(const CephPool& ceph, RecordEntry& entry,
+                                               const VolumeId& id, const DeviceClaim& announced) {
   ASSIGN_OR_RETURN(const MonitorAddresses monitors, AskMonitorAddresses(ceph.cluster()));
   ASSIGN_OR_RETURN(const std::string key, KeyOf(access_));
-  const os::RbdMapping mapping{.image = NameOf(entry.record.image_name),
-                               .monitors = monitors.addresses,
-                               .messenger_v2 = monitors.messenger_v2,
-                               .user = access_.user,
-                               .key = key,
-                               .read_only = announced.read_only};
-  ASSIGN_OR_RETURN(os::RbdDevice device, common_->device_calls.Map(id.uuid, mapping));
+  const RbdMapping mapping{.image = NameOf(entry.record.image_name),
+                           .monitors = monitors.addresses,
+                           .messenger_v2 = monitors.messenger_v2,
+                           .user = access_.user,
+                           .key = key,
+                           .read_only = announced.read_only};
+  ASSIGN_OR_RETURN(RbdDevice device, common_->device_calls.Map(id.uuid, mapping));
   absl::Status usable = RequireShows(device, ceph, entry.record);
   if (usable.ok()) usable = Claim(ceph, entry, id, announced, device.client_address);
   if (usable.ok()) return device;

@@ -13,12 +13,12 @@ absl::StatusOr<std::optional<os::BlockDevice>> RbdPool::FindDevice(const VolumeI
 }
 
 // Only from the kernel: teardown must not depend on the cluster.
-absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
-  if (!common_->has_devices) return std::vector<os::RbdDevice>();
-  ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, os::FindRbdDevices(NameOf(image_prefix)));
+absl::StatusOr<std::vector<RbdDevice>> RbdPool::FindDevices(const std::string& image_prefix) {
+  if (!common_->has_devices) return std::vector<RbdDevice>();
+  ASSIGN_OR_RETURN(std::vector<RbdDevice> devices, FindRbdDevices(NameOf(image_prefix)));
   const MutexLock lock(common_->mutex);
   std::erase_if(devices,
-                [&](const os::RbdDevice& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(common_->mutex) {
+                [&](const RbdDevice& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(common_->mutex) {
                   const CephPoolIdentity identity{.cluster = device.cluster,
                                                   .pool_id = device.pool_id,
                                                   .name_space = NamespaceIn(info_.location)};
@@ -29,9 +29,9 @@ absl::StatusOr<std::vector<os::RbdDevice>> RbdPool::FindDevices(const std::strin
   return devices;
 }
 
-absl::StatusOr<std::optional<os::RbdDevice>> RbdPool::FindDevice(const std::string& uuid) {
+absl::StatusOr<std::optional<RbdDevice>> RbdPool::FindDevice(const std::string& uuid) {
   RETURN_IF_ERROR(common_->device_calls.Await(uuid));
-  ASSIGN_OR_RETURN(std::vector<os::RbdDevice> devices, FindDevices(ImagePrefix(uuid)));
+  ASSIGN_OR_RETURN(std::vector<RbdDevice> devices, FindDevices(ImagePrefix(uuid)));
   if (devices.empty()) return std::nullopt;
   if (devices.size() == 1) return std::move(devices.front());
   // It is unknown which of them a mount uses.
@@ -40,9 +40,9 @@ absl::StatusOr<std::optional<os::RbdDevice>> RbdPool::FindDevice(const std::stri
 }
 
 absl::StatusOr<std::vector<VolumeId>> RbdPool::ListOwnDevices() {
-  ASSIGN_OR_RETURN(const std::vector<os::RbdDevice> devices, FindDevices(kImagePrefix));
+  ASSIGN_OR_RETURN(const std::vector<RbdDevice> devices, FindDevices(kImagePrefix));
   std::vector<VolumeId> volumes;
-  for (const os::RbdDevice& device : devices) {
+  for (const RbdDevice& device : devices) {
     volumes.push_back(VolumeId{info_.name, info_.node, *UuidOfImage(device.image)});
   }
   return volumes;
@@ -65,7 +65,7 @@ absl::Status RbdPool::UnmapOwnDevice(const VolumeId& id) {
       device->image, device->block.path);
 }
 
-bool RbdPool::IsClaimOf(const DeviceClaim& holder, const os::RbdDevice& device) const {
+bool RbdPool::IsClaimOf(const DeviceClaim& holder, const RbdDevice& device) const {
   return holder.node == common_->node_id &&
          (holder.client_address.empty() ? IsOwn(holder)
                                         : holder.client_address == device.client_address);
@@ -89,7 +89,7 @@ absl::Status RbdPool::UnmapDevice(const VolumeId& id) {
       id.ToString(), MessageOf(released));
 }
 
-absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
+absl::Status RbdPool::Unmap(const RbdDevice& device) {
   RETURN_IF_ERROR(os::RequireUnused(device.block));
   // FindDevices finds none that is not called after a volume.
   return common_->device_calls.Unmap(*UuidOfImage(device.image), device);
@@ -97,7 +97,7 @@ absl::Status RbdPool::Unmap(const os::RbdDevice& device) {
 
 // That this node's device, which may write, is the one that the list of nodes says has the volume:
 // a node that was fenced while it formatted must not decide anything.
-absl::StatusOr<os::RbdDevice> RbdPool::RequireHeldHere(const RecordEntry& entry) {
+absl::StatusOr<RbdDevice> RbdPool::RequireHeldHere(const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
   ASSIGN_OR_RETURN(const auto device, FindDevice(uuid));
   const DeviceClaim writer{.node = common_->node_id,

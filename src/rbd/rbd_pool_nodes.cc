@@ -134,7 +134,7 @@ absl::StatusOr<VolumeNodes> RbdPool::Admit(const CephPool& ceph, RecordEntry& en
     RETURN_IF_ERROR(RequirePublished(entry, wanted));  // as the entry says now
     ASSIGN_OR_RETURN(const auto facts, InspectImage(ceph, entry.record.image_name));
     RETURN_IF_ERROR(RequireImage(facts, entry.record));
-    RETURN_IF_ERROR(os::RequireRbdFeatures(facts->features));
+    RETURN_IF_ERROR(RequireRbdFeatures(facts->features));
     std::vector<std::string> unknown_clients = facts->watchers;
     VolumeNodes staying = entry.nodes;
     staying.holders.clear();

@@ -162,7 +162,7 @@ absl::Status RbdPool::Images::RequireHeldHere(const pool::VolumeRecord&) {
 
 // Through the device, whose client is the one that a takeover fences.
 absl::Status RbdPool::Images::Zero(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::RbdDevice device, pool_.RequireHeldHere(*records_.entry()));
+  ASSIGN_OR_RETURN(const RbdDevice device, pool_.RequireHeldHere(*records_.entry()));
   RETURN_IF_ERROR(RefuseFormatMark(ceph_, record.image_id, MarkOf(record.volume)));
   return os::ZeroBlockDevice(device.block);
 }
@@ -194,7 +194,7 @@ absl::StatusOr<os::BlockDevice> RbdPool::Images::Map(const pool::VolumeRecord& r
   const VolumeId id = pool_.WithUuid(record.volume.id.uuid);
   RETURN_IF_ERROR(pool_.RequirePublished(entry, wanted_));
   if (wanted_.read_only) RETURN_IF_ERROR(pool_.RequireReadable(record, id));
-  ASSIGN_OR_RETURN(os::RbdDevice device, pool_.FindOrMap(ceph_, entry, id, wanted_));
+  ASSIGN_OR_RETURN(RbdDevice device, pool_.FindOrMap(ceph_, entry, id, wanted_));
   if (device.block.size != record.volume.capacity_bytes) {
     ASSIGN_OR_RETURN(device.block.size, pool_.common_->device_calls.Refresh(id.uuid, device));
   }

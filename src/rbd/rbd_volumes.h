@@ -85,8 +85,8 @@ class RbdPool::Images final : public pool::VolumeBackend {
   const CephPool& ceph_;
   Records& records_;
   const DeviceClaim wanted_;
-  std::optional<os::RbdDevice> unmapped_;  // by this call
-  std::string looked_up_;                  // the image's name whose id was asked
+  std::optional<RbdDevice> unmapped_;  // by this call
+  std::string looked_up_;              // the image's name whose id was asked
   std::optional<std::string> image_id_;
 };
 

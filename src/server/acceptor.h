@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections while enough file descriptors remain for everything else. gRPC's own listener
-// stops accepting permanently after one EMFILE.
+// Accepts connections while enough file descriptors remain for everything else, for gRPC, whose own
+// listener stops accepting permanently after one EMFILE.
 #pragma once
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
 
 #include <chrono>
 #include <functional>
@@ -47,5 +50,10 @@ class Acceptor final {
   std::chrono::steady_clock::time_point told_{};
   std::thread thread_;
 };
+
+// Gives a gRPC server the connections that an Acceptor took. To be called before `builder` builds
+// its server; the result may be used as long as that server lives.
+[[nodiscard]] Acceptor::Take GiveConnectionsTo(
+    grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials);
 
 }  // namespace holdfast::server

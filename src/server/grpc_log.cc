@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "core/log.h"
-#include "core/log_throttle.h"
 
 namespace holdfast::server {
 namespace {

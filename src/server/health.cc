@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
+#include <utility>
 
 namespace holdfast::server {
 namespace {
@@ -50,6 +52,27 @@ absl::Status Health::CheckReady() const {
 HttpRoutes HealthRoutes(const Health& health) {
   return {{"/healthz", [&health] { return AnswerOf(health.CheckAlive()); }},
           {"/readyz", [&health] { return AnswerOf(health.CheckReady()); }}};
+}
+
+absl::StatusOr<MonitoringEndpoints> MonitoringEndpoints::Start(const Config& config,
+                                                               grpc::Server& server,
+                                                               const Metrics& metrics) {
+  MonitoringEndpoints started;
+  started.health_ = std::make_unique<Health>(server);
+  // Health and metrics may share an address.
+  std::map<std::string, HttpRoutes> routes;
+  if (!config.health_address.empty())
+    routes[config.health_address] = HealthRoutes(*started.health_);
+  if (!config.metrics_address.empty()) {
+    routes[config.metrics_address].emplace("/metrics", [&metrics] {
+      return HttpAnswer{200, metrics.Text()};
+    });
+  }
+  for (auto& [address, handlers] : routes) {
+    ASSIGN_OR_RETURN(auto endpoint, HttpEndpoint::Start(address, std::move(handlers)));
+    started.http_.push_back(std::move(endpoint));
+  }
+  return started;
 }
 
 }  // namespace holdfast::server

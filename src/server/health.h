@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Health checks over HTTP, for clients that cannot call the CSI socket.
+// Health checks and metrics over HTTP, for clients that cannot call the CSI socket.
 #pragma once
 
 #include <grpcpp/server.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "core/config.h"
 #include "core/status.h"
 #include "proto/csi.grpc.pb.h"
 #include "server/http_endpoint.h"
+#include "server/metrics.h"
 
 namespace holdfast::server {
 
@@ -31,5 +34,19 @@ class Health final {
 
 // /healthz (alive) and /readyz (ready): 200, or 503 with the reason. `health` outlives them.
 [[nodiscard]] HttpRoutes HealthRoutes(const Health& health);
+
+// The configured endpoints of both. Serves until it is destroyed.
+class MonitoringEndpoints final {
+ public:
+  // `server` is the one on the CSI socket; it and `metrics` outlive the observation.
+  // FAILED_PRECONDITION when an address cannot be had.
+  [[nodiscard]] static absl::StatusOr<MonitoringEndpoints> Start(const Config& config,
+                                                                 grpc::Server& server,
+                                                                 const Metrics& metrics);
+
+ private:
+  std::unique_ptr<Health> health_;
+  std::vector<std::unique_ptr<HttpEndpoint>> http_;
+};
 
 }  // namespace holdfast::server

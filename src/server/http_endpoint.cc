@@ -19,7 +19,7 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "server/http_connection.h"
-#include "server/tcp_listener.h"
+#include "server/socket.h"
 
 namespace holdfast::server {
 namespace {

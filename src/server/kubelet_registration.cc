@@ -9,7 +9,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
-#include "server/grpc_connections.h"
+#include "server/acceptor.h"
 
 namespace holdfast::server {
 namespace {

@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "core/log_throttle.h"
+#include "core/log.h"
 #include "core/mutex.h"
 #include "link/peer_watch.h"
 #include "os/unique_fd.h"

@@ -13,8 +13,8 @@
 #include "core/start_thread.h"
 #include "link/limits.h"
 #include "os/process_limits.h"
-#include "server/grpc_connections.h"
-#include "server/tcp_listener.h"
+#include "server/acceptor.h"
+#include "server/socket.h"
 
 namespace holdfast::server {
 namespace {

@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
+#include <absl/synchronization/mutex.h>
+#include <fmt/ranges.h>
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/version.h"
 #include "link/credentials.h"
+#include "os/capabilities.h"
 #include "os/process_limits.h"
+#include "os/release.h"
 #include "server/dial_controller.h"
+#include "server/grpc_log.h"
+#include "server/health.h"
 #include "server/kubelet_registration.h"
-#include "server/late_stop.h"
 #include "server/link_server.h"
 #include "server/metrics.h"
-#include "server/monitoring_endpoints.h"
 #include "server/pool_kinds.h"
-#include "server/pool_opening.h"
-#include "server/process_setup.h"
 #include "server/recovery.h"
 #include "server/server_state.h"
 #include "server/services.h"
@@ -26,6 +35,57 @@ namespace holdfast::server {
 namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace{500};
+constexpr std::chrono::seconds kStopTime{25};  // kubelet's patience is 30 s
+constexpr std::chrono::milliseconds kLastWords{500};
+constexpr std::size_t kMostNamed = 20;  // calls, when they are not waited for any longer
+
+// Gives up privileges and core dumps, and sets signals, the log of gRPC, memory and umask. Before
+// any other thread exists. Errors as of os::KeepNeededCapabilities and os::ForbidCoreDumps.
+absl::Status SetUpProcess() {
+  std::signal(SIGPIPE, SIG_IGN);  // a CO that hangs up must not end the process
+  RETURN_IF_ERROR(os::KeepNeededCapabilities());
+  RETURN_IF_ERROR(os::ForbidCoreDumps());
+  RouteGrpcLog();
+  // Few large arenas instead of one per thread: calls come and go on many threads.
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // fixed: it would grow with the largest buffer
+  // Debian's build looks at every lock for cycles, which is for finding mistakes, not for serving.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  ::umask(0077);
+  return absl::OkStatus();
+}
+
+// Whether anything is under way on the pool, which may then hang.
+bool IsBusy(const pool::PoolInfo& pool, const ServerState& state) {
+  return state.calls.BusyPools().contains(rpc::PoolKey(pool.name, pool.node)) ||
+         state.reconciler.BusyPools().contains(pool.name) ||
+         state.pools.questions().Unanswered().contains(pool.name);
+}
+
+// What is done when stopping takes too long, right before the process ends. Children end with it.
+// A thread that hangs in the kernel stays, and may yet complete one system call on its pool: a
+// successor gets everything but the lock of that pool.
+void GiveUp(const Config& config, const ServerState& state) {
+  const std::vector<std::string> running = state.calls.Running();
+  for (std::size_t i = 0; i < std::min(running.size(), kMostNamed); ++i) LogError("{}", running[i]);
+  std::vector<std::string> busy;
+  for (const PoolConfig& pool : config.pools) {
+    const auto opened = state.pools.Find(pool.name);
+    const bool starting = !opened.ok() || !state.calls.ready();
+    if (starting || IsBusy((*opened)->info(), state)) busy.push_back(pool.location);
+  }
+  LogError("stopping has taken {} s: ending with {} calls under way; not done with: {}",
+           kStopTime.count(), running.size(),
+           busy.empty() ? "no pool" : fmt::format("{}", fmt::join(busy, ", ")));
+  FlushLog(kLastWords);
+  os::ReleaseFilesAndSockets(busy);
+  const auto socket = SocketPath(config.endpoint);
+  if (socket.ok()) RemoveDeadSocket(*socket);
+  if (!config.kubelet_registration_dir.empty()) {
+    RemoveDeadSocket(
+        KubeletRegistration::SocketIn(config.kubelet_registration_dir, config.driver_name));
+  }
+}
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 #include <grpcpp/server_builder.h>
 
 #include "os/capabilities.h"
-#include "server/grpc_connections.h"
+#include "server/acceptor.h"
 #include "server/pool_kinds.h"
 
 namespace holdfast::server {

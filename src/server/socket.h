@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Unix sockets that kubelet, sidecars and people connect to.
+// The sockets that this process listens on: Unix sockets for kubelet, sidecars and people, and TCP.
 #pragma once
 
 #include <string>
@@ -33,5 +33,9 @@ class SocketName final {
  private:
   const std::string path_;
 };
+
+// Listens on TCP. `address` is HOST:PORT, HOST empty for all addresses. FAILED_PRECONDITION when it
+// cannot be had.
+[[nodiscard]] absl::StatusOr<os::UniqueFd> ListenOnTcp(const std::string& address);
 
 }  // namespace holdfast::server

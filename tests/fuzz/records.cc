@@ -10,7 +10,7 @@
 
 #include "core/checked_json.h"
 #include "core/disk_names.h"
-#include "file/pool_marker.h"
+#include "file/pool_directory.h"
 #include "os/file.h"
 #include "pool/volume_record.h"
 #include "scratch.h"

@@ -12,7 +12,7 @@
 #include "file/file_volumes.h"
 #include "file/loop_label.h"
 #include "os/file.h"
-#include "os/loop_identity.h"
+#include "os/loop_number.h"
 #include "support/outcome.h"
 #include "support/temp_directory.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "file/image_file.h"
-#include "os/loop_identity.h"
+#include "os/loop_number.h"
 #include "os/mounter.h"
 #include "support/file_pool_fixture.h"
 #include "support/loop_image.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "node/path_lock.h"
+#include "node/target_paths.h"
 #include "os/descriptor_gates.h"
 #include "support/node_fixture.h"
 #include "support/outcome.h"

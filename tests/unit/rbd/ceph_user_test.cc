@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rbd/ceph_user.h"
+#include "rbd/ceph_access.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rbd/recent_answer.h"
+#include "rbd/monitor_answers.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -13,10 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "core/long_work.h"
 #include "core/status.h"
 #include "os/block_device.h"
 
-namespace holdfast::os {
+namespace holdfast::rbd {
 
 // The name of an image, as the kernel spells it.
 struct RbdImageName {
@@ -28,7 +29,7 @@ struct RbdImageName {
 struct RbdDevice {
   int index = -1;     // N of /dev/rbdN
   std::string image;  // its name
-  BlockDevice block;
+  os::BlockDevice block;
   std::string cluster;         // fsid
   std::int64_t pool_id = -1;   // number of the pool in its cluster
   std::string image_id;        // permanent: another one means another image of the same name
@@ -67,4 +68,24 @@ struct RbdMapping {
 // The name of the image that /dev/rbdN shows now, N being `index`. Nothing if none is mapped there.
 [[nodiscard]] std::optional<std::string> RbdImageAt(int index);
 
-}  // namespace holdfast::os
+// The functions above in bounded time, for the device of the volume of that UUID. The kernel's
+// client waits for the cluster as long as it takes: an object store that stops during a mapping
+// holds that up until it is back. While the kernel works on a volume's device, it is not known
+// whether there is one. UNAVAILABLE when the caller's time has passed: the kernel's work continues.
+// Thread-safe.
+class DeviceCalls final {
+ public:
+  // A device that appears too late is unmapped again, because no call would claim it.
+  [[nodiscard]] absl::StatusOr<RbdDevice> Map(const std::string& uuid, const RbdMapping& mapping);
+  [[nodiscard]] absl::StatusOr<Bytes> Refresh(const std::string& uuid, const RbdDevice& device);
+  [[nodiscard]] absl::Status Unmap(const std::string& uuid, const RbdDevice& device);
+
+  // Waits until the kernel is at work on none of the volume's devices. UNAVAILABLE as above.
+  [[nodiscard]] absl::Status Await(const std::string& uuid) { return calls_.Await(uuid); }
+  [[nodiscard]] bool IsUnderWay(const std::string& uuid) const { return calls_.IsUnderWay(uuid); }
+
+ private:
+  LongWork calls_{std::chrono::seconds(30)};  // by UUID
+};
+
+}  // namespace holdfast::rbd

@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets: fs/ext4/ext4.h (ext4_super_block), fs/xfs/libxfs/xfs_format.h (xfs_dsb),
-// include/uapi/linux/btrfs_tree.h (btrfs_super_block).
-#include "fs/superblock_uuid.h"
+#include "fs/superblock.h"
 
 #include <unistd.h>
 #include <uuid/uuid.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <string_view>
 
 #include "core/bytes.h"
 
 namespace holdfast::fs {
+
+absl::StatusOr<Piece> ReadPiece(int device_fd, Bytes offset) {
+  Piece piece{};
+  const ssize_t size = ::pread(device_fd, piece.data(), piece.size(), offset);
+  if (size == static_cast<ssize_t>(piece.size())) return piece;
+  return OsError(size < 0 ? errno : EIO, "cannot read the filesystem's superblock or log");
+}
+
+bool IsZero(const Piece& piece) {
+  return std::ranges::all_of(piece, [](char byte) { return byte == 0; });
+}
+
 namespace {
 
 using namespace std::string_view_literals;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the paths of requests, which os/request_path.h checks, and locks them.
+// The paths of requests (os/request_path.h) on this node: opened, locked, and what is mounted
+// there.
 #pragma once
 
 #include <string>
 
 #include "core/key_lock.h"
+#include "node/mount_teardown.h"
 #include "os/request_path.h"
+#include "pool/pools.h"
+#include "state/stage_store.h"
 
 namespace holdfast::node {
 
@@ -19,5 +23,10 @@ namespace holdfast::node {
 // the volume's lock.
 [[nodiscard]] absl::StatusOr<KeyLock::Guard> LockPath(KeyLock& locks,
                                                       const os::RequestPath& target);
+
+// What is needed to take away this volume's mounts at `path`. The records are read when they are
+// asked; one that cannot be read claims nothing. `pools` and `stages` must outlive it.
+[[nodiscard]] Teardown TeardownOf(const pool::Pools& pools, const state::StageStore& stages,
+                                  const std::string& volume_id, const std::string& path);
 
 }  // namespace holdfast::node

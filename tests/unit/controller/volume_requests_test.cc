@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controller/create_request.h"
+#include "controller/volume_requests.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

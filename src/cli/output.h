@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text table, whose columns are as wide as their widest cell.
+// How verbs show lists: as a table for people, as JSON for scripts.
 #pragma once
+
+#include <google/protobuf/message.h>
 
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ struct Cell {
   Colour colour = Colour::kNone;
 };
 
+// A text table, whose columns are as wide as their widest cell.
 class Table final {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -36,5 +39,12 @@ class Table final {
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
+
+// The repeated message field `field_name` of `response` as an indented JSON array. Every field of
+// every entry is there, under its name in the .proto file and in its order, empty ones too;
+// integers are numbers (protobuf's own mapping makes 64-bit ones strings). Fields are of the kinds
+// that proto/admin.proto has: string, int64, bool, and repeated string.
+[[nodiscard]] std::string ArrayAsJson(const google::protobuf::Message& response,
+                                      const std::string& field_name);
 
 }  // namespace holdfast::cli

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CreateVolumeRequest asks for, checked and free of protobuf.
+// What requests about volumes ask for, checked and free of protobuf.
 #pragma once
 
+#include "core/volume_use.h"
 #include "pool/pools.h"
 #include "proto/csi.pb.h"
 
@@ -20,5 +21,11 @@ struct CreateRequest {
 // The key of KeyLock under which a volume of this name is made, in whichever pool: no volume id has
 // this form.
 [[nodiscard]] std::string NameKey(const std::string& name);
+
+// What a ControllerPublishVolumeRequest asks for. INVALID_ARGUMENT naming the field for anything
+// malformed or unsupported, also an access mode that a volume cannot have whose bytes are on one
+// node (`on_one_node`). Touches nothing.
+[[nodiscard]] absl::StatusOr<VolumeUse> ParsePublishRequest(
+    const csi::v1::ControllerPublishVolumeRequest& request, bool on_one_node);
 
 }  // namespace holdfast::controller

@@ -1,21 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/rbd_device.h"
+#include "rbd/rbd_device.h"
 
+#include <absl/strings/escaping.h>
 #include <fcntl.h>
 #include <fmt/ranges.h>
+#include <linux/keyctl.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <memory>
 #include <thread>
+#include <utility>
 
+#include "core/log.h"
 #include "os/file.h"
-#include "os/kernel_key.h"
 
-namespace holdfast::os {
+namespace holdfast::rbd {
 namespace {
+
+// A key of the kernel's Ceph client in this thread's keyring: a secret that no buffer, command line
+// or sysfs file shows (keyrings(7)). Kept there until it is destroyed. Do not pass it to another
+// thread: a process keyring belongs to the thread that made it.
+class [[nodiscard]] CephKernelKey final {
+ public:
+  // `name` is the name by which the kernel looks it up; `base64` is the key as Ceph prints it.
+  // FAILED_PRECONDITION if the text is no Ceph key, or this kernel knows no Ceph keys (module
+  // libceph); INTERNAL if it refuses the key.
+  [[nodiscard]] static absl::StatusOr<CephKernelKey> Add(const std::string& name,
+                                                         const std::string& base64);
+
+  CephKernelKey(CephKernelKey&& other) noexcept;
+  CephKernelKey& operator=(CephKernelKey&&) = delete;
+  ~CephKernelKey();
+
+ private:
+  explicit CephKernelKey(std::int32_t serial) : serial_(serial) {}
+  std::int32_t serial_;  // 0: moved from
+};
+
+absl::StatusOr<CephKernelKey> CephKernelKey::Add(const std::string& name,
+                                                 const std::string& base64) {
+  std::string secret;
+  if (!absl::Base64Unescape(base64, &secret) || secret.empty()) {
+    return FailedPrecondition("the key of '{}' is not a Ceph key: it is not base64", name);
+  }
+  const long serial = ::syscall(SYS_add_key, "ceph", name.c_str(), secret.data(), secret.size(),
+                                KEY_SPEC_PROCESS_KEYRING);
+  const int error = errno;
+  secret.assign(secret.size(), '\0');
+  if (serial >= 0) return CephKernelKey(static_cast<std::int32_t>(serial));
+  if (error == ENODEV) {
+    return FailedPrecondition("this kernel knows no Ceph keys; load its module: modprobe rbd");
+  }
+  if (error == EINVAL) return FailedPrecondition("the key of '{}' is not a Ceph key", name);
+  return OsError(error, fmt::format("give the kernel the key of '{}'", name));
+}
+
+CephKernelKey::CephKernelKey(CephKernelKey&& other) noexcept
+    : serial_(std::exchange(other.serial_, 0)) {}
+
+CephKernelKey::~CephKernelKey() {
+  if (serial_ != 0) {
+    ::syscall(SYS_keyctl, KEYCTL_UNLINK, serial_, KEY_SPEC_PROCESS_KEYRING);
+  }
+}
 
 constexpr char kBus[] = "/sys/bus/rbd";
 constexpr char kDevices[] = "/sys/bus/rbd/devices";
@@ -33,7 +85,7 @@ std::string Trimmed(std::string text) {
 }
 
 absl::StatusOr<std::string> Attribute(int device_fd, const std::string& name) {
-  ASSIGN_OR_RETURN(std::string text, ReadFileAt(device_fd, name, kMaxAttribute));
+  ASSIGN_OR_RETURN(std::string text, os::ReadFileAt(device_fd, name, kMaxAttribute));
   return Trimmed(std::move(text));
 }
 
@@ -52,7 +104,7 @@ absl::StatusOr<Number> NumberIn(const std::string& text, int base = 10) {
 
 absl::Status WriteAttribute(const std::string& path, const std::string& text, int& error) {
   error = 0;
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const os::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.valid()) {
     error = errno;
     return OsError(error, fmt::format("open '{}'", path));
@@ -110,7 +162,7 @@ absl::StatusOr<RbdDevice> Describe(int device_fd, int index) {
   ASSIGN_OR_RETURN(const auto major_number, NumberIn<unsigned>(major_text));
   ASSIGN_OR_RETURN(const auto minor_number, NumberIn<unsigned>(minor_text));
   const std::string node = fmt::format("/dev/rbd{}", index);
-  const auto block = InspectBlockDevice(node);
+  const auto block = os::InspectBlockDevice(node);
   if (absl::IsNotFound(block.status())) {
     return Internal("'{}' is not there; /dev must be the host's own (devtmpfs)", node);
   }
@@ -153,10 +205,21 @@ absl::Status MapError(int error, const absl::Status& status, const RbdMapping& m
   }
 }
 
+void UnmapLate(const absl::StatusOr<RbdDevice>& device) {
+  if (!device.ok()) return;
+  const std::string what = fmt::format("{} of image '{}'", device->block.path, device->image);
+  const absl::Status unmapped = UnmapRbdDevice(*device);
+  if (unmapped.ok()) {
+    LogWarning("{} came when its call had ended, and was unmapped", what);
+  } else {
+    LogWarning("{} came when its call had ended, and stays: {}", what, MessageOf(unmapped));
+  }
+}
+
 }  // namespace
 
 absl::Status RequireRbdFeatures(std::uint64_t features) {
-  const auto bus = OpenDirectory(kBus);
+  const auto bus = os::OpenDirectory(kBus);
   if (!bus.ok()) return NoModule();
   ASSIGN_OR_RETURN(const std::string text, Attribute(bus->get(), "supported_features"));
   ASSIGN_OR_RETURN(const auto supported, NumberIn<std::uint64_t>(text, 16));
@@ -168,13 +231,13 @@ absl::Status RequireRbdFeatures(std::uint64_t features) {
 
 absl::StatusOr<std::vector<RbdDevice>> FindRbdDevices(const RbdImageName& prefix) {
   std::vector<RbdDevice> found;
-  const auto devices = OpenDirectory(kDevices);
+  const auto devices = os::OpenDirectory(kDevices);
   if (absl::IsNotFound(devices.status())) return found;
   RETURN_IF_ERROR(devices.status());
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(devices->get()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(devices->get()));
   for (const std::string& name : names) {
     // Its entries are symbolic links into /sys/devices/rbd.
-    const auto directory = OpenDirectory(fmt::format("{}/{}", kDevices, name));
+    const auto directory = os::OpenDirectory(fmt::format("{}/{}", kDevices, name));
     if (!directory.ok() || !Shows(directory->get(), prefix)) continue;
     ASSIGN_OR_RETURN(const int index, NumberIn<int>(name));
     auto device = Describe(directory->get(), index);
@@ -202,7 +265,7 @@ absl::StatusOr<RbdDevice> MapRbdImage(const RbdMapping& mapping) {
 absl::StatusOr<Bytes> RefreshRbdDevice(const RbdDevice& device) {
   int error = 0;
   RETURN_IF_ERROR(WriteAttribute(fmt::format("{}/{}/refresh", kDevices, device.index), "1", error));
-  ASSIGN_OR_RETURN(const BlockDevice block, InspectBlockDevice(device.block.path));
+  ASSIGN_OR_RETURN(const os::BlockDevice block, os::InspectBlockDevice(device.block.path));
   return block.size;
 }
 
@@ -223,10 +286,33 @@ absl::Status UnmapRbdDevice(const RbdDevice& device) {
 }
 
 std::optional<std::string> RbdImageAt(int index) {
-  const auto directory = OpenDirectory(fmt::format("{}/{}", kDevices, index));
+  const auto directory = os::OpenDirectory(fmt::format("{}/{}", kDevices, index));
   if (!directory.ok()) return std::nullopt;
   auto name = Attribute(directory->get(), "name");
   return name.ok() ? std::optional(*std::move(name)) : std::nullopt;
 }
 
-}  // namespace holdfast::os
+absl::StatusOr<RbdDevice> DeviceCalls::Map(const std::string& uuid, const RbdMapping& mapping) {
+  const auto device = std::make_shared<absl::StatusOr<RbdDevice>>();
+  RETURN_IF_ERROR(calls_.Run(
+      uuid, fmt::format("the kernel's mapping of image '{}'", mapping.image.image),
+      [device, mapping] { *device = MapRbdImage(mapping); }, [device] { UnmapLate(*device); }));
+  return *device;
+}
+
+absl::StatusOr<Bytes> DeviceCalls::Refresh(const std::string& uuid, const RbdDevice& device) {
+  const auto size = std::make_shared<absl::StatusOr<Bytes>>(0);
+  RETURN_IF_ERROR(calls_.Run(uuid,
+                             fmt::format("the kernel's look at the size of {}", device.block.path),
+                             [size, device] { *size = RefreshRbdDevice(device); }));
+  return *size;
+}
+
+absl::Status DeviceCalls::Unmap(const std::string& uuid, const RbdDevice& device) {
+  const auto unmapped = std::make_shared<absl::Status>();
+  RETURN_IF_ERROR(calls_.Run(uuid, fmt::format("the kernel's unmapping of {}", device.block.path),
+                             [unmapped, device] { *unmapped = UnmapRbdDevice(device); }));
+  return *unmapped;
+}
+
+}  // namespace holdfast::rbd
