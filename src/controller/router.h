@@ -20,7 +20,7 @@ namespace holdfast::controller {
 // (VolumeCreation) and what it means that a node is not connected: UNAVAILABLE, never NOT_FOUND and
 // never OK; for a creation that may go elsewhere RESOURCE_EXHAUSTED, on which the CO chooses again.
 // GetCapacity is answered from what the nodes have said; the rest is asked of them, as the table of
-// RPCs says (rpc_table.h). What they answer is checked (node_answers.h): a node speaks for its own
+// RPCs says (rpc_table.h). What they answer is checked (node_calls.h): a node speaks for its own
 // volumes only.
 //
 // Volumes of the controller's own pools, which every node reaches, never leave it: a class names

@@ -41,7 +41,7 @@ struct Rpc {
   std::function<grpc::Status(Service&, grpc::ServerContext*, const Message&, Message&)> run = {};
   // What is refused before a node is asked; may be empty.
   std::function<absl::Status(const Message& request)> check = {};
-  // Makes the response from what the owner has answered (node_answers.h); empty if nothing of it
+  // Makes the response from what the owner has answered (node_calls.h); empty if nothing of it
   // is of interest.
   std::function<absl::Status(const Message& request, const Asked&, const Message& answered,
                              Message& response)>
