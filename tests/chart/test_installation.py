@@ -67,7 +67,7 @@ def test_the_notes_name_the_secrets_of_pools_in_ceph(release):
     assert "modprobe rbd" in notes
     release.upgrade(**VALUE_SETS["users of pools in Ceph by their classes"])
     notes = release.server.helm("get", "notes", "holdfast", "--namespace", NAMESPACE).stdout
-    assert "  fast: userID and userKey in those that its StorageClasses name" in notes
+    assert "  fast: userID and userKey in the Secrets that its StorageClasses name" in notes
 
 
 def test_uninstalling_leaves_nothing_of_the_release(release):

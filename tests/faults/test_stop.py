@@ -24,7 +24,7 @@ def state_of(pid):
     """The letter of /proc/PID/stat; None if there is no such process."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter between opening and reading
         return None
 
 
