@@ -54,6 +54,25 @@ void SetRoom(csi::v1::GetCapacityResponse& room, const PoolCapacity& capacity) {
   room.mutable_minimum_volume_size()->set_value(capacity.minimum_volume_bytes);
 }
 
+// Sends all that `list` returns of the pool; false if `send` wants no more. From memory, as all
+// pools of a node: listing fails only while the pool is not there.
+template <typename List, typename AddTo>
+bool NameAll(pool::Pool& pool, List list, AddTo add,
+             const std::function<bool(const link::v1::Volumes&)>& send) {
+  for (std::string after;;) {
+    const absl::StatusOr<std::vector<Volume>> listed = (pool.*list)(after, link::kMaxVolumesInPart);
+    if (!listed.ok() || listed->empty()) return true;
+    link::v1::Volumes part;
+    for (const Volume& volume : *listed) {
+      link::v1::Volume& named = *(part.*add)();
+      named.set_pool(pool.info().name);
+      named.set_name(volume.name);
+    }
+    if (!send(part)) return false;
+    after = listed->back().id.uuid;
+  }
+}
+
 }  // namespace
 
 link::v1::Result Execute(Service& service, const link::v1::Command& command) {
@@ -100,19 +119,9 @@ void NameVolumes(const pool::Pools& pools,
                  const std::function<bool(const link::v1::Volumes&)>& send) {
   for (pool::Pool* const pool : pools.all()) {
     if (pool->info().node.empty()) continue;
-    for (std::string after;;) {
-      // From memory, as all pools of a node: it fails only while the pool is not there.
-      const auto volumes = pool->List(after, link::kMaxVolumesInPart);
-      if (!volumes.ok() || volumes->empty()) break;
-      link::v1::Volumes part;
-      for (const Volume& volume : *volumes) {
-        link::v1::Volume& named = *part.add_volumes();
-        named.set_pool(pool->info().name);
-        named.set_name(volume.name);
-      }
-      if (!send(part)) return;
-      after = volumes->back().id.uuid;
-    }
+    if (!NameAll(*pool, &pool::Pool::List, &link::v1::Volumes::add_volumes, send)) return;
+    if (!NameAll(*pool, &pool::Pool::ListSnapshots, &link::v1::Volumes::add_snapshots, send))
+      return;
   }
 }
 

@@ -22,8 +22,8 @@ namespace holdfast::controller {
 // What this node says of its pools.
 [[nodiscard]] link::v1::Pools MeasurePools(const pool::Pools& pools);
 
-// Hands over all volumes of pools whose bytes are on this node, in parts as the link wants them;
-// ends early when `send` is false.
+// Hands over all volumes and snapshots of pools whose bytes are on this node, in parts as the link
+// wants them; ends early when `send` is false.
 void NameVolumes(const pool::Pools& pools,
                  const std::function<bool(const link::v1::Volumes&)>& send);
 

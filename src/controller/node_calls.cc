@@ -32,13 +32,13 @@ absl::StatusOr<std::string> NodeCalls::Ask(const std::string& node,
   return std::move(*result.mutable_response());
 }
 
-absl::StatusOr<std::string> NodeCalls::CallOwner(const std::string& volume_id,
+absl::StatusOr<std::string> NodeCalls::CallOwner(const std::string& subject,
                                                  const google::protobuf::Message& request,
                                                  link::Deadline deadline) {
-  const std::optional<VolumeId> id = VolumeId::Parse(volume_id);
-  if (!id) return NotFound("there is no volume '{}'", volume_id);
+  const std::optional<VolumeId> id = ParseSubject(subject);
+  if (!id) return NotFound("there is no volume or snapshot '{}'", subject);
   if (id->node.empty()) {
-    return Unavailable("volume '{}' belongs to pool '{}', which is not configured here", volume_id,
+    return Unavailable("'{}' belongs to pool '{}', which is not configured here", subject,
                        id->pool);
   }
   return Ask(id->node, request, deadline);
@@ -51,6 +51,9 @@ using google::protobuf::util::MessageDifferencer;
 
 // Of texts that go to a caller, many of them in one answer.
 constexpr std::size_t kMaxText = 400;
+// google.protobuf.Timestamp ends with the year 9999.
+constexpr std::int64_t kLastSecond = 253'402'300'799;
+constexpr std::int32_t kMostNanoseconds = 999'999'999;
 
 std::string Short(std::string_view text) {
   std::size_t end = std::min(text.size(), kMaxText);
@@ -77,7 +80,7 @@ bool IsCodeOf(Codes codes, StatusCode code) {
     case StatusCode::kResourceExhausted:
       return codes == Codes::kOfCreation;
     case StatusCode::kNotFound:
-      return codes == Codes::kOfVolume;
+      return codes == Codes::kOfVolume || codes == Codes::kOfCreation;
     default:
       return false;
   }
@@ -91,7 +94,30 @@ absl::Status CheckSize(Bytes answered, const VolumeId& id, const Size& size) {
                                      id.ToString(), answered, size.least, size.most));
 }
 
+// Size, time and readiness are the node's to say.
+absl::StatusOr<csi::v1::Snapshot> SnapshotAs(const csi::v1::Snapshot& answered, const VolumeId& id,
+                                             const VolumeId& source) {
+  RETURN_IF_ERROR(CheckSize(answered.size_bytes(), id, Size{}));
+  const auto& time = answered.creation_time();
+  if (time.seconds() <= 0 || time.seconds() > kLastSecond || time.nanos() < 0 ||
+      time.nanos() > kMostNanoseconds) {
+    return Refuse(id.node, fmt::format("snapshot '{}' has no time of creation", ToSnapshotId(id)));
+  }
+  csi::v1::Snapshot snapshot;
+  snapshot.set_snapshot_id(ToSnapshotId(id));
+  snapshot.set_source_volume_id(source.ToString());
+  snapshot.set_size_bytes(answered.size_bytes());
+  *snapshot.mutable_creation_time() = time;
+  snapshot.set_ready_to_use(answered.ready_to_use());
+  return snapshot;
+}
+
 }  // namespace
+
+std::optional<VolumeId> ParseSubject(std::string_view text) {
+  const auto volume = VolumeId::Parse(text);
+  return volume ? volume : ParseSnapshotId(text);
+}
 
 absl::Status Refuse(const std::string& node, const std::string& why) {
   absl::Status refused = Unavailable(
@@ -177,6 +203,42 @@ absl::Status TakeConfirmation(const csi::v1::ValidateVolumeCapabilitiesRequest& 
   }
   *response.mutable_confirmed() = std::move(wanted);
   return absl::OkStatus();
+}
+
+absl::Status TakeNewSnapshot(const csi::v1::CreateSnapshotRequest&, const Asked& asked,
+                             const csi::v1::CreateSnapshotResponse& answered,
+                             csi::v1::CreateSnapshotResponse& response) {
+  const csi::v1::Snapshot& snapshot = answered.snapshot();
+  const auto id = ParseSnapshotId(snapshot.snapshot_id());
+  if (!id || id->pool != asked.id.pool || id->node != asked.id.node) {
+    return Refuse(asked.id.node, fmt::format("'{}' is no snapshot in the pool of volume '{}'",
+                                             Short(snapshot.snapshot_id()), asked.id.ToString()));
+  }
+  ASSIGN_OR_RETURN(*response.mutable_snapshot(), SnapshotAs(snapshot, *id, asked.id));
+  return absl::OkStatus();
+}
+
+absl::Status TakeSnapshot(const csi::v1::GetSnapshotRequest&, const Asked& asked,
+                          const csi::v1::GetSnapshotResponse& answered,
+                          csi::v1::GetSnapshotResponse& response) {
+  ASSIGN_OR_RETURN(*response.mutable_snapshot(),
+                   TakeListedSnapshot(asked.id.node, answered.snapshot()));
+  if (response.snapshot().snapshot_id() == ToSnapshotId(asked.id)) return absl::OkStatus();
+  return Refuse(asked.id.node,
+                fmt::format("it is about '{}', not about snapshot '{}'",
+                            response.snapshot().snapshot_id(), ToSnapshotId(asked.id)));
+}
+
+absl::StatusOr<csi::v1::Snapshot> TakeListedSnapshot(const std::string& node,
+                                                     const csi::v1::Snapshot& answered) {
+  const auto id = ParseSnapshotId(answered.snapshot_id());
+  const auto source = VolumeId::Parse(answered.source_volume_id());
+  if (!id || id->node != node || !source || source->node != node || source->pool != id->pool) {
+    return Refuse(
+        node, fmt::format("'{}' of '{}' is no snapshot in its pools", Short(answered.snapshot_id()),
+                          Short(answered.source_volume_id())));
+  }
+  return SnapshotAs(answered, *id, *source);
 }
 
 csi::v1::VolumeCondition TakeCondition(const csi::v1::VolumeCondition& answered) {

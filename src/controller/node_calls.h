@@ -5,7 +5,9 @@
 // no answer can be about anything else.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/bytes.h"
 #include "core/volume_id.h"
@@ -30,8 +32,8 @@ class NodeCalls final {
                                                 const google::protobuf::Message& request,
                                                 link::Deadline deadline);
 
-  // The same, to the node that owns the volume. NOT_FOUND if no such id was ever made.
-  [[nodiscard]] absl::StatusOr<std::string> CallOwner(const std::string& volume_id,
+  // The same, to the node that owns the volume or snapshot. NOT_FOUND if no such id was ever made.
+  [[nodiscard]] absl::StatusOr<std::string> CallOwner(const std::string& subject,
                                                       const google::protobuf::Message& request,
                                                       link::Deadline deadline);
 
@@ -39,7 +41,8 @@ class NodeCalls final {
   link::Hub& hub_;
 };
 
-// The error codes that calls of a kind have, besides those that all have.
+// The error codes that calls of a kind have, besides those that all have. Only a creation from a
+// source may say NOT_FOUND of it.
 enum class Codes { kOfCreation, kOfVolume, kOfList };
 
 // OK, or the node's error with a code that such a call has (INTERNAL for any other), and a message
@@ -53,6 +56,9 @@ enum class Codes { kOfCreation, kOfVolume, kOfList };
 [[nodiscard]] absl::Status ParseAnswer(const std::string& node, const std::string& bytes,
                                        google::protobuf::Message& answered);
 
+// The place of a volume or snapshot by its id; nothing if neither can have it.
+[[nodiscard]] std::optional<VolumeId> ParseSubject(std::string_view text);
+
 struct Size {
   Bytes least = 1;
   Bytes most = 0;  // 0: no limit
@@ -63,7 +69,7 @@ struct Size {
                                                          const VolumeId& id, const Size& size,
                                                          const std::string& driver_name);
 
-// The volume that a request was about.
+// The volume or snapshot that a request was about.
 struct Asked {
   const VolumeId& id;
   const std::string& driver_name;
@@ -85,6 +91,22 @@ struct Asked {
     const csi::v1::ValidateVolumeCapabilitiesRequest& request, const Asked& asked,
     const csi::v1::ValidateVolumeCapabilitiesResponse& answered,
     csi::v1::ValidateVolumeCapabilitiesResponse& response);
+
+// A new snapshot of the volume that was asked for.
+[[nodiscard]] absl::Status TakeNewSnapshot(const csi::v1::CreateSnapshotRequest& request,
+                                           const Asked& asked,
+                                           const csi::v1::CreateSnapshotResponse& answered,
+                                           csi::v1::CreateSnapshotResponse& response);
+
+// The snapshot that was asked for, of a volume in its pool.
+[[nodiscard]] absl::Status TakeSnapshot(const csi::v1::GetSnapshotRequest& request,
+                                        const Asked& asked,
+                                        const csi::v1::GetSnapshotResponse& answered,
+                                        csi::v1::GetSnapshotResponse& response);
+
+// One of a list: a snapshot on this node, of a volume in its pool.
+[[nodiscard]] absl::StatusOr<csi::v1::Snapshot> TakeListedSnapshot(
+    const std::string& node, const csi::v1::Snapshot& answered);
 
 // The condition, with its text cleaned and cut.
 [[nodiscard]] csi::v1::VolumeCondition TakeCondition(const csi::v1::VolumeCondition& answered);

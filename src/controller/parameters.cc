@@ -25,12 +25,14 @@ absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
 
 }  // namespace
 
+bool IsOfCo(const std::string& key) { return key.starts_with(kCoPrefix); }
+
 absl::StatusOr<ClassParameters> ParseParameters(
     const google::protobuf::Map<std::string, std::string>& parameters) {
   ClassParameters parsed;
   for (const auto& [key, value] : parameters) {
     if (key == kCoFilesystem) parsed.filesystem = value;
-    if (!key.starts_with(kCoPrefix)) RETURN_IF_ERROR(SetParameter(parsed, key, value));
+    if (!IsOfCo(key)) RETURN_IF_ERROR(SetParameter(parsed, key, value));
   }
   return parsed;
 }

@@ -24,4 +24,7 @@ struct ClassParameters {
 [[nodiscard]] absl::StatusOr<ClassParameters> ParseParameters(
     const google::protobuf::Map<std::string, std::string>& parameters);
 
+// Whether the parameter is the CO's own and none of the class.
+[[nodiscard]] bool IsOfCo(const std::string& key);
+
 }  // namespace holdfast::controller

@@ -6,6 +6,7 @@
 
 #include "controller/placement.h"
 #include "controller/rpc_table.h"
+#include "controller/snapshot_request.h"
 #include "controller/volume_requests.h"
 
 namespace holdfast::controller {
@@ -35,8 +36,9 @@ grpc::Status Router::Serve(grpc::ServerContext* context, const Message& request,
   return env_.calls.Run(context, {rpc.method, subject, rpc.level, pool}, [&]() -> absl::Status {
     if (rpc.check) RETURN_IF_ERROR(rpc.check(request));
     if (rpc.lock == Lock::kNone) return body(DeadlineOf(context));
-    const std::string key = rpc.lock == Lock::kName ? NameKey(subject) : subject;
-    ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(key, std::string(rpc.method)));
+    ASSIGN_OR_RETURN(
+        const auto lock,
+        env_.volume_locks.TryLock(controller::KeyOf(rpc.lock, request), std::string(rpc.method)));
     return body(DeadlineOf(context));
   });
 }
@@ -49,9 +51,9 @@ grpc::Status Router::Forward(grpc::ServerContext* context, const Message& reques
 
 absl::Status Router::CallOwner(const Message& request, link::Deadline deadline, Message& response) {
   const Rpc& rpc = RpcOf(request);
-  const std::string volume_id = SubjectOf(request);
-  ASSIGN_OR_RETURN(const std::string bytes, nodes_.CallOwner(volume_id, request, deadline));
-  const VolumeId id = *VolumeId::Parse(volume_id);
+  const std::string subject = SubjectOf(request);
+  ASSIGN_OR_RETURN(const std::string bytes, nodes_.CallOwner(subject, request, deadline));
+  const VolumeId id = *ParseSubject(subject);
   const std::unique_ptr<Message> answered(response.New());
   RETURN_IF_ERROR(ParseAnswer(id.node, bytes, *answered));
   if (!rpc.take) return absl::OkStatus();
@@ -64,9 +66,9 @@ absl::Status Router::AskNode(const std::string& node, const Message& request,
   return ParseAnswer(node, bytes, answered);
 }
 
-bool Router::IsOwn(const std::string& volume_id) const {
-  const auto located = env_.own_pools.Locate(volume_id);
-  return located.ok();
+bool Router::IsOwn(const std::string& subject) const {
+  const auto id = ParseSubject(subject);
+  return id && env_.own_pools.Locate(id->ToString()).ok();
 }
 
 bool Router::NamesOwnPool(const google::protobuf::Map<std::string, std::string>& parameters) const {
@@ -79,6 +81,8 @@ bool Router::NamesOwnPool(const google::protobuf::Map<std::string, std::string>&
 std::string Router::KeyOf(const csi::v1::CreateVolumeRequest& request) const {
   const auto pool = request.parameters().find("pool");
   if (NamesOwnPool(request.parameters())) return rpc::PoolKey(pool->second, "");
+  const auto source = ParseContentSource(request).value_or(std::nullopt);
+  if (source) return rpc::PoolKey(source->id.pool, source->id.node);
   const auto& required = request.accessibility_requirements();
   const auto& places = required.preferred().empty() ? required.requisite() : required.preferred();
   const std::string node = places.empty() ? "" : NodeOf(places.Get(0), env_.driver_name);

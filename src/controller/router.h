@@ -64,6 +64,17 @@ class Router final : public csi::v1::Controller::Service {
   grpc::Status ControllerGetVolume(grpc::ServerContext* context,
                                    const csi::v1::ControllerGetVolumeRequest* request,
                                    csi::v1::ControllerGetVolumeResponse* response) override;
+  grpc::Status CreateSnapshot(grpc::ServerContext* context,
+                              const csi::v1::CreateSnapshotRequest* request,
+                              csi::v1::CreateSnapshotResponse* response) override;
+  grpc::Status DeleteSnapshot(grpc::ServerContext* context,
+                              const csi::v1::DeleteSnapshotRequest* request,
+                              csi::v1::DeleteSnapshotResponse* response) override;
+  grpc::Status ListSnapshots(grpc::ServerContext* context,
+                             const csi::v1::ListSnapshotsRequest* request,
+                             csi::v1::ListSnapshotsResponse* response) override;
+  grpc::Status GetSnapshot(grpc::ServerContext* context, const csi::v1::GetSnapshotRequest* request,
+                           csi::v1::GetSnapshotResponse* response) override;
   grpc::Status ControllerPublishVolume(grpc::ServerContext* context,
                                        const csi::v1::ControllerPublishVolumeRequest* request,
                                        csi::v1::ControllerPublishVolumeResponse* response) override;
@@ -94,7 +105,7 @@ class Router final : public csi::v1::Controller::Service {
   absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request,
                        link::Deadline deadline);
   absl::Status RequireNode(const std::string& node, link::Deadline deadline);
-  [[nodiscard]] bool IsOwn(const std::string& volume_id) const;
+  [[nodiscard]] bool IsOwn(const std::string& subject) const;
   [[nodiscard]] bool NamesOwnPool(
       const google::protobuf::Map<std::string, std::string>& parameters) const;
   // PoolKey of where the volume will be made; empty if that is open.
@@ -103,6 +114,19 @@ class Router final : public csi::v1::Controller::Service {
                     csi::v1::ListVolumesResponse& response);
   bool AddNode(const std::vector<VolumeId>& ids, const std::string& after, bool ask,
                link::Deadline deadline, csi::v1::ListVolumesResponse& response);
+
+  // router_snapshots.cc
+  absl::Status Cut(const csi::v1::CreateSnapshotRequest& request, link::Deadline deadline,
+                   csi::v1::CreateSnapshotResponse& response);
+  absl::StatusOr<VolumeId> IdOfNewSnapshot(const VolumeId& source, const std::string& name,
+                                           link::Deadline deadline);
+  absl::Status Delete(const csi::v1::DeleteSnapshotRequest& request, link::Deadline deadline,
+                      csi::v1::DeleteSnapshotResponse& response);
+  absl::Status List(const csi::v1::ListSnapshotsRequest& request, link::Deadline deadline,
+                    csi::v1::ListSnapshotsResponse& response);
+  absl::Status AddSnapshots(const std::string& node, const csi::v1::ListSnapshotsRequest& request,
+                            link::Deadline deadline, csi::v1::ListSnapshotsResponse& response);
+
   absl::Status AnswerCapacity(const csi::v1::GetCapacityRequest& request,
                               csi::v1::GetCapacityResponse& response);
   const Environment env_;

@@ -2,9 +2,11 @@
 #include "controller/rpc_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
+#include "controller/snapshot_request.h"
 #include "rpc/fields.h"
 
 namespace holdfast::controller {
@@ -48,6 +50,22 @@ Rpc Row(Rpc rpc, grpc::Status (Service::*run)(grpc::ServerContext*, const Reques
   return rpc;
 }
 
+// Of a field of text; nothing if the message has none of that name.
+std::optional<std::string> TextIn(const Message& message, const char* name) {
+  const auto* const field = message.GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr) return std::nullopt;
+  return message.GetReflection()->GetString(message, field);
+}
+
+absl::Status CheckSnapshotRequest(const csi::v1::CreateSnapshotRequest& request) {
+  return ParseSnapshotRequest(request).status();
+}
+
+template <typename Request>
+absl::Status CheckSnapshotId(const Request& request) {
+  return rpc::RequireId(request.snapshot_id(), "snapshot_id");
+}
+
 absl::Status CheckName(const csi::v1::CreateVolumeRequest& request) {
   return rpc::RequireName(request.name(), "name");
 }
@@ -75,11 +93,11 @@ std::vector<Rpc> MakeTable() {
   constexpr auto kInfo = LogLevel::kInfo;
   constexpr auto kDebug = LogLevel::kDebug;
   // What of an answer to a creation is believed depends on the node: VolumeCreation::TakeAnswer.
-  // Of a list: Router::AddNode.
+  // Of lists: Router::AddNode and Router::AddSnapshots.
   return {
       Row({"CreateVolume", By::kChosenNode, Lock::kName, Codes::kOfCreation, true, kInfo},
           &Service::CreateVolume, CheckName),
-      Row({"DeleteVolume", By::kOwner, Lock::kVolume, Codes::kOfVolume, true, kInfo},
+      Row({"DeleteVolume", By::kOwner, Lock::kSubject, Codes::kOfVolume, true, kInfo},
           &Service::DeleteVolume, CheckId),
       Row({"ControllerExpandVolume", By::kOwner, Lock::kNone, Codes::kOfVolume, true, kInfo},
           &Service::ControllerExpandVolume, CheckExpansion, TakeExpansion),
@@ -87,6 +105,14 @@ std::vector<Rpc> MakeTable() {
           &Service::ControllerGetVolume, CheckId, TakeDescription),
       Row({"ValidateVolumeCapabilities", By::kOwner, Lock::kNone, Codes::kOfVolume, false, kInfo},
           &Service::ValidateVolumeCapabilities, CheckValidation, TakeConfirmation),
+      Row({"CreateSnapshot", By::kOwner, Lock::kSnapshotName, Codes::kOfCreation, true, kInfo},
+          &Service::CreateSnapshot, CheckSnapshotRequest, TakeNewSnapshot),
+      Row({"DeleteSnapshot", By::kOwner, Lock::kSubject, Codes::kOfVolume, true, kInfo},
+          &Service::DeleteSnapshot, CheckSnapshotId),
+      Row({"GetSnapshot", By::kOwner, Lock::kNone, Codes::kOfVolume, false, kDebug},
+          &Service::GetSnapshot, CheckSnapshotId, TakeSnapshot),
+      Row({"ListSnapshots", By::kEveryNode, Lock::kNone, Codes::kOfList, false, kDebug},
+          &Service::ListSnapshots),
       Row({"ListVolumes", By::kEveryNode, Lock::kNone, Codes::kOfList, false, kDebug},
           &Service::ListVolumes),
       Row({"GetCapacity", By::kController, Lock::kNone, Codes::kOfList, false, kDebug},
@@ -121,11 +147,17 @@ const Rpc& RpcOf(const Message& request) {
 }
 
 std::string SubjectOf(const Message& request) {
-  for (const char* const name : {"volume_id", "name"}) {
-    const auto* const field = request.GetDescriptor()->FindFieldByName(name);
-    if (field != nullptr) return request.GetReflection()->GetString(request, field);
+  for (const char* const name : {"volume_id", "source_volume_id", "snapshot_id", "name"}) {
+    const auto text = TextIn(request, name);
+    if (text) return *text;
   }
   return "";
+}
+
+std::string KeyOf(Lock lock, const Message& request) {
+  if (lock == Lock::kName) return NameKey(TextIn(request, "name").value_or(""));
+  if (lock == Lock::kSnapshotName) return SnapshotNameKey(TextIn(request, "name").value_or(""));
+  return SubjectOf(request);
 }
 
 }  // namespace holdfast::controller

@@ -22,7 +22,7 @@ enum class AnsweredBy {
 };
 
 // What the controller holds while a node is asked; the node takes locks of its own.
-enum class Lock { kNone, kVolume, kName };
+enum class Lock { kNone, kSubject, kName, kSnapshotName };
 
 struct Rpc {
   using Message = google::protobuf::Message;
@@ -54,7 +54,10 @@ struct Rpc {
 // The one that the request is of. It must be in the table.
 [[nodiscard]] const Rpc& RpcOf(const google::protobuf::Message& request);
 
-// Id or name of the volume that the request is about; empty if it is about none.
+// Id or name of the volume or snapshot that the request is about, or the id of the volume that it
+// is to be made of; empty if it is about none.
 [[nodiscard]] std::string SubjectOf(const google::protobuf::Message& request);
+// The key in KeyLock of what the row locks; not for Lock::kNone.
+[[nodiscard]] std::string KeyOf(Lock lock, const google::protobuf::Message& request);
 
 }  // namespace holdfast::controller

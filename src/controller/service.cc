@@ -2,6 +2,7 @@
 #include "controller/service.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "controller/node_calls.h"
 #include "controller/parameters.h"
@@ -29,16 +30,19 @@ void AddProblem(const std::map<std::string, std::string>& problems, const Volume
   if (found != problems.end()) condition = VolumeCondition{true, found->second};
 }
 
-void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response, bool attach) {
+void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response, bool attach,
+                     bool makes_copies) {
   using Rpc = csi::v1::ControllerServiceCapability::RPC;
-  for (const auto type :
-       {Rpc::CREATE_DELETE_VOLUME, Rpc::LIST_VOLUMES, Rpc::GET_CAPACITY, Rpc::EXPAND_VOLUME,
-        Rpc::VOLUME_CONDITION, Rpc::GET_VOLUME, Rpc::SINGLE_NODE_MULTI_WRITER}) {
-    response.add_capabilities()->mutable_rpc()->set_type(type);
+  std::vector<Rpc::Type> types = {
+      Rpc::CREATE_DELETE_VOLUME,    Rpc::LIST_VOLUMES,     Rpc::GET_CAPACITY,
+      Rpc::EXPAND_VOLUME,           Rpc::VOLUME_CONDITION, Rpc::GET_VOLUME,
+      Rpc::SINGLE_NODE_MULTI_WRITER};
+  if (attach) types.push_back(Rpc::PUBLISH_UNPUBLISH_VOLUME);
+  if (makes_copies) {
+    types.insert(types.end(), {Rpc::CREATE_DELETE_SNAPSHOT, Rpc::LIST_SNAPSHOTS, Rpc::GET_SNAPSHOT,
+                               Rpc::CLONE_VOLUME});
   }
-  if (attach) {
-    response.add_capabilities()->mutable_rpc()->set_type(Rpc::PUBLISH_UNPUBLISH_VOLUME);
-  }
+  for (const auto type : types) response.add_capabilities()->mutable_rpc()->set_type(type);
 }
 
 // Why the volume cannot do what is asked of it; empty if it can.
@@ -66,8 +70,17 @@ absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
   RETURN_IF_ERROR(RequirePlace(request, create));
   const VolumeId id = create.pool->IdForName(create.spec.name);
   ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(id.ToString(), "CreateVolume"));
+  std::optional<KeyLock::Guard> source_lock;
+  if (create.spec.source) {
+    ASSIGN_OR_RETURN(KeyLock::Guard taken,
+                     env_.volume_locks.TryLock(create.spec.source->id.ToString(), "CreateVolume"));
+    source_lock.emplace(std::move(taken));
+  }
   ASSIGN_OR_RETURN(const Volume volume, create.pool->Create(create.spec));
   *response.mutable_volume() = Describe(volume, create.pool->info());
+  if (request.has_volume_content_source()) {
+    *response.mutable_volume()->mutable_content_source() = request.volume_content_source();
+  }
   return absl::OkStatus();
 }
 
@@ -287,7 +300,7 @@ grpc::Status Service::ControllerGetCapabilities(
     grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
     csi::v1::ControllerGetCapabilitiesResponse* response) {
   return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
-    AddCapabilities(*response, env_.attach);
+    AddCapabilities(*response, env_.attach, env_.makes_copies);
     return absl::OkStatus();
   });
 }

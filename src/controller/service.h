@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "controller/volume_requests.h"
 #include "core/key_lock.h"
@@ -24,6 +25,7 @@ class Service final : public csi::v1::Controller::Service {
     const state::NodeState& state;
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
+    bool makes_copies = true;  // snapshots and clones are advertised
   };
   explicit Service(const Environment& environment) : env_(environment) {}
 
@@ -50,6 +52,18 @@ class Service final : public csi::v1::Controller::Service {
                                    const csi::v1::ControllerGetVolumeRequest* request,
                                    csi::v1::ControllerGetVolumeResponse* response) override;
 
+  grpc::Status CreateSnapshot(grpc::ServerContext* context,
+                              const csi::v1::CreateSnapshotRequest* request,
+                              csi::v1::CreateSnapshotResponse* response) override;
+  grpc::Status DeleteSnapshot(grpc::ServerContext* context,
+                              const csi::v1::DeleteSnapshotRequest* request,
+                              csi::v1::DeleteSnapshotResponse* response) override;
+  grpc::Status ListSnapshots(grpc::ServerContext* context,
+                             const csi::v1::ListSnapshotsRequest* request,
+                             csi::v1::ListSnapshotsResponse* response) override;
+  grpc::Status GetSnapshot(grpc::ServerContext* context, const csi::v1::GetSnapshotRequest* request,
+                           csi::v1::GetSnapshotResponse* response) override;
+
   grpc::Status ControllerPublishVolume(grpc::ServerContext* context,
                                        const csi::v1::ControllerPublishVolumeRequest* request,
                                        csi::v1::ControllerPublishVolumeResponse* response) override;
@@ -73,6 +87,10 @@ class Service final : public csi::v1::Controller::Service {
   absl::Status List(const csi::v1::ListVolumesRequest& request,
                     csi::v1::ListVolumesResponse& response);
 
+  // ListSnapshots without its frame; pages as List.
+  absl::Status ListSnapshots(const csi::v1::ListSnapshotsRequest& request,
+                             csi::v1::ListSnapshotsResponse& response);
+
  private:
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
   absl::Status Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request);
@@ -84,6 +102,22 @@ class Service final : public csi::v1::Controller::Service {
                       csi::v1::ControllerExpandVolumeResponse& response);
   absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request,
                    csi::v1::ControllerGetVolumeResponse& response);
+
+  // service_snapshots.cc
+  absl::Status CutSnapshot(const csi::v1::CreateSnapshotRequest& request,
+                           csi::v1::CreateSnapshotResponse& response);
+  absl::Status RemoveSnapshot(const csi::v1::DeleteSnapshotRequest& request);
+  absl::Status FindSnapshot(const csi::v1::GetSnapshotRequest& request,
+                            csi::v1::GetSnapshotResponse& response);
+  absl::StatusOr<std::vector<Volume>> MatchingSnapshots(
+      const csi::v1::ListSnapshotsRequest& request, const std::string& after,
+      std::size_t limit) const;
+  absl::Status RequireUnusedSnapshot(const std::string& name, const std::string& but) const;
+  absl::StatusOr<pool::Pools::Located> LocateSnapshot(
+      const std::string& snapshot_id,
+      const google::protobuf::Map<std::string, std::string>& secrets) const;
+  static rpc::CallRunner::Call CallAbout(std::string_view method, const std::string& snapshot_id,
+                                         LogLevel level = LogLevel::kInfo);
 
   absl::StatusOr<pool::Pools::Located> Locate(const std::string& volume_id) const;
   absl::StatusOr<pool::Pools::Located> LocateAs(

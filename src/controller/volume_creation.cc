@@ -5,6 +5,7 @@
 
 #include "controller/node_calls.h"
 #include "controller/parameters.h"
+#include "controller/snapshot_request.h"
 #include "rpc/fields.h"
 #include "rpc/topology.h"
 
@@ -69,6 +70,33 @@ absl::StatusOr<PlacementRequest> VolumeCreation::ParsePlacementRequest(
 absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
                                     const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response) {
+  ASSIGN_OR_RETURN(const auto source, ParseContentSource(request));
+  if (source && source->id.node.empty()) {
+    return InvalidArgument(
+        "volume_content_source '{}' is in another pool than the volume, and contents are not "
+        "copied between pools",
+        source->ToString());
+  }
+  if (!source) return CreateSomewhere(request, wanted, deadline, response);
+  const std::string& node = source->id.node;
+  if (Allows(request.accessibility_requirements(), node)) {
+    const absl::Status made = CreateSomewhere(OnlyOn(node, request), wanted, deadline, response);
+    // To choose another node would not help the CO.
+    const bool away = absl::IsResourceExhausted(made) && hub_.Nodes({node}).empty();
+    return away ? Unavailable("node '{}', which has the content source '{}', is not connected",
+                              node, source->ToString())
+                : made;
+  }
+  RETURN_IF_ERROR(LeaveNodes(wanted.name));
+  return ResourceExhausted(
+      "volume_content_source '{}' is on node '{}', where the request does not allow the volume",
+      source->ToString(), source->id.node);
+}
+
+absl::Status VolumeCreation::CreateSomewhere(const csi::v1::CreateVolumeRequest& request,
+                                             const PlacementRequest& wanted,
+                                             link::Deadline deadline,
+                                             csi::v1::CreateVolumeResponse& response) {
   std::set<std::string> asked;
   const Task task{request, wanted, deadline, response, asked};
   // Made before, or perhaps made by a call that was not answered.
@@ -242,7 +270,10 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
     hub_.names().SupersededIsGone(*old);
   }
   hub_.names().CreationStarts(name, node, task.wanted.pool);
-  const auto answer = nodes_.Ask(node, RequestTo(node, task), task.deadline);
+  auto answer = nodes_.Ask(node, RequestTo(node, task), task.deadline);
+  if (absl::IsNotFound(answer.status()) && !task.request.has_volume_content_source()) {
+    answer = WithCode(answer.status(), absl::StatusCode::kInternal);
+  }
   if (!answer.ok()) {
     if (IsUncertain(answer.status())) return {Outcome::kUncertain, answer.status()};
     if (!absl::IsAlreadyExists(answer.status())) hub_.names().CreationRefused(name, node);
@@ -252,19 +283,25 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
   return {taken.ok() ? Outcome::kMade : Outcome::kRejected, taken};
 }
 
+csi::v1::CreateVolumeRequest VolumeCreation::OnlyOn(
+    const std::string& node, const csi::v1::CreateVolumeRequest& request) const {
+  csi::v1::CreateVolumeRequest narrowed = request;
+  auto& place = *narrowed.mutable_accessibility_requirements();
+  place.Clear();
+  *place.add_requisite() = rpc::NodeTopology(driver_name_, node);
+  return narrowed;
+}
+
 csi::v1::CreateVolumeRequest VolumeCreation::RequestTo(const std::string& node,
                                                        const Task& task) const {
-  csi::v1::CreateVolumeRequest request = task.request;
   const auto& requisite = task.request.accessibility_requirements().requisite();
   const csi::v1::Topology here = rpc::NodeTopology(driver_name_, node);
   // They may name thousands; a node that is one of them needs to know no more.
   if (std::ranges::any_of(requisite,
                           [&](const auto& one) { return rpc::IsAccessibleFrom(one, here); })) {
-    auto& place = *request.mutable_accessibility_requirements();
-    place.Clear();
-    *place.add_requisite() = here;
+    return OnlyOn(node, task.request);
   }
-  return request;
+  return task.request;
 }
 
 // A node that has no such pool cannot have made anything in it, whatever it answers.
@@ -281,6 +318,10 @@ absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& 
       *task.response.mutable_volume(),
       TakeVolume(answered.volume(), id, {.least = task.wanted.bytes, .most = task.wanted.limit},
                  driver_name_));
+  if (task.request.has_volume_content_source()) {
+    *task.response.mutable_volume()->mutable_content_source() =
+        task.request.volume_content_source();
+  }
   hub_.names().Created(id, task.wanted.name);
   return absl::OkStatus();
 }

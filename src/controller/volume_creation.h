@@ -36,7 +36,8 @@ class VolumeCreation final {
   // another than the wanted one, or where the request does not allow it; RESOURCE_EXHAUSTED when no
   // node that is there has room and the CO may choose others; UNAVAILABLE when one that is not
   // there may have the volume, or the room, or a node's answer was refused; else as the node
-  // answers.
+  // answers. A volume with a source is made on the node of its source: RESOURCE_EXHAUSTED if the
+  // request does not allow it there.
   [[nodiscard]] absl::Status Create(const csi::v1::CreateVolumeRequest& request,
                                     const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);
@@ -66,6 +67,12 @@ class VolumeCreation final {
     std::set<std::string>& asked;  // nodes, in this call
   };
 
+  absl::Status CreateSomewhere(const csi::v1::CreateVolumeRequest& request,
+                               const PlacementRequest& wanted, link::Deadline deadline,
+                               csi::v1::CreateVolumeResponse& response);
+  // The request, with that node as the only place.
+  csi::v1::CreateVolumeRequest OnlyOn(const std::string& node,
+                                      const csi::v1::CreateVolumeRequest& request) const;
   absl::StatusOr<Candidates> AwaitPlace(const Task& task);
   [[nodiscard]] std::vector<link::NodeView> NodesFor(
       const csi::v1::TopologyRequirement& requirement) const;

@@ -2,6 +2,7 @@
 #include "controller/volume_requests.h"
 
 #include "controller/parameters.h"
+#include "controller/snapshot_request.h"
 #include "fs/filesystem.h"
 #include "rpc/fields.h"
 
@@ -14,10 +15,6 @@ absl::Status CheckFields(const csi::v1::CreateVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::CheckMap(request.parameters(), "parameters"));
   if (request.volume_capabilities().empty()) {
     return InvalidArgument("volume_capabilities is missing");
-  }
-  if (request.has_volume_content_source()) {
-    return InvalidArgument(
-        "volume_content_source is not supported: there are no snapshots or clones");
   }
   if (!request.mutable_parameters().empty()) {
     return InvalidArgument("mutable_parameters is not supported: volumes cannot be modified");
@@ -62,6 +59,26 @@ absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
   return filesystem->RequireSectors(spec.mkfs_options, sector_size);
 }
 
+absl::Status RequireSamePool(const ContentSource& source, const pool::PoolInfo& pool) {
+  if (source.id.pool == pool.name && source.id.node == pool.node) return absl::OkStatus();
+  return InvalidArgument(
+      "volume_content_source '{}' is in another pool than '{}', and contents are not copied "
+      "between pools",
+      source.ToString(), pool.name);
+}
+
+// When the request names none: that of the source, also when a call is repeated that made the
+// volume before its source was deleted.
+std::string FilesystemOf(pool::Pool& pool, const VolumeSpec& spec) {
+  if (spec.source) {
+    const bool of_snapshot = spec.source->role == VolumeRole::kSnapshot;
+    auto known = of_snapshot ? pool.GetSnapshot(spec.source->id) : pool.Get(spec.source->id);
+    if (!known.ok()) known = pool.Get(pool.IdForName(spec.name));
+    if (known.ok() && !known->filesystem.empty()) return known->filesystem;
+  }
+  return pool.info().default_filesystem;
+}
+
 }  // namespace
 
 std::string NameKey(const std::string& name) { return "named " + name; }
@@ -86,9 +103,11 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
     ASSIGN_OR_RETURN(spec.capacity,
                      CapacityRange::Parse(range.required_bytes(), range.limit_bytes()));
   }
+  ASSIGN_OR_RETURN(spec.source, ParseContentSource(request));
+  if (spec.source) RETURN_IF_ERROR(RequireSamePool(*spec.source, parsed.pool->info()));
   if (use.access_type == AccessType::kMount) {
-    const std::string& name =
-        use.filesystem.empty() ? parsed.pool->info().default_filesystem : use.filesystem;
+    const std::string name =
+        use.filesystem.empty() ? FilesystemOf(*parsed.pool, spec) : use.filesystem;
     RETURN_IF_ERROR(
         SetFilesystem(spec, name, parameters.mkfs_options, parsed.pool->info().sector_size));
   } else if (!parameters.mkfs_options.empty()) {

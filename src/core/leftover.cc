@@ -34,6 +34,9 @@ Words DescriptionOf(LeftoverKind kind) {
       return {"unlisted-volume", "follow the remedy in the problem's message"};
     case LeftoverKind::kDamagedVolume:
       return {"damaged-volume", "restore the volume's record or image from a backup"};
+    case LeftoverKind::kSharedStorage:
+      return {"shared-storage",
+              "follow the remedy in the problem's message; room for it is reserved"};
     case LeftoverKind::kOrphanedImage:
       return {"orphaned-image",
               "examine the image that the problem names, and remove it if it is not needed"};

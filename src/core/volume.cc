@@ -28,12 +28,18 @@ constexpr Names<AccessMode, 7> kAccessModes = {{
     {AccessMode::kMultiNodeSingleWriter, "MULTI_NODE_SINGLE_WRITER"},
     {AccessMode::kMultiNodeMultiWriter, "MULTI_NODE_MULTI_WRITER"},
 }};
-constexpr Names<VolumeState, 5> kStates = {{
+constexpr Names<VolumeState, 6> kStates = {{
     {VolumeState::kAllocating, "allocating"},
     {VolumeState::kReady, "ready"},
     {VolumeState::kFormatting, "formatting"},
     {VolumeState::kFormatted, "formatted"},
+    {VolumeState::kInherited, "inherited"},
     {VolumeState::kDeleting, "deleting"},
+}};
+
+constexpr Names<VolumeRole, 2> kRoles = {{
+    {VolumeRole::kVolume, "volume"},
+    {VolumeRole::kSnapshot, "snapshot"},
 }};
 
 template <typename Enum, std::size_t N>
@@ -63,6 +69,11 @@ std::string_view ToString(Provisioning value) { return NameOf(kProvisioning, val
 std::string_view ToString(AccessType value) { return NameOf(kAccessTypes, value); }
 std::string_view ToString(AccessMode value) { return NameOf(kAccessModes, value); }
 std::string_view ToString(VolumeState value) { return NameOf(kStates, value); }
+std::string_view ToString(VolumeRole value) { return NameOf(kRoles, value); }
+
+std::string ContentSource::ToString() const {
+  return role == VolumeRole::kSnapshot ? ToSnapshotId(id) : id.ToString();
+}
 
 absl::StatusOr<Provisioning> ParseProvisioning(std::string_view text) {
   return ValueOf(kProvisioning, text, "provisioning");
@@ -75,6 +86,9 @@ absl::StatusOr<AccessMode> ParseAccessMode(std::string_view text) {
 }
 absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text) {
   return ValueOf(kStates, text, "volume state");
+}
+absl::StatusOr<VolumeRole> ParseVolumeRole(std::string_view text) {
+  return ValueOf(kRoles, text, "role");
 }
 
 absl::StatusOr<CapacityRange> CapacityRange::Parse(std::int64_t required_bytes,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,19 +36,36 @@ enum class VolumeState {
   kReady,       // usable; never formatted (for block volumes: the final state)
   kFormatting,  // mkfs may have started; no data can exist, no mount has happened
   kFormatted,   // a filesystem with the recorded UUID is there; it is never formatted again
+  kInherited,   // holds a copied filesystem, which gets the recorded UUID; it is never formatted
   kDeleting,    // tombstone: what is left of the volume is to be removed
+};
+
+// What a record describes. Snapshots have the same records, bytes and steps as volumes, but no
+// device ever shows them, so their bytes never change.
+enum class VolumeRole { kVolume, kSnapshot };
+
+// What the first bytes of a volume or snapshot are a copy of.
+struct ContentSource {
+  VolumeRole role = VolumeRole::kVolume;
+  VolumeId id;
+
+  // As the CO names it.
+  [[nodiscard]] std::string ToString() const;
+  friend bool operator==(const ContentSource&, const ContentSource&) = default;
 };
 
 [[nodiscard]] std::string_view ToString(Provisioning value);
 [[nodiscard]] std::string_view ToString(AccessType value);
 [[nodiscard]] std::string_view ToString(AccessMode value);
 [[nodiscard]] std::string_view ToString(VolumeState value);
+[[nodiscard]] std::string_view ToString(VolumeRole value);
 
 // The inverse of ToString. INVALID_ARGUMENT for other text.
 [[nodiscard]] absl::StatusOr<Provisioning> ParseProvisioning(std::string_view text);
 [[nodiscard]] absl::StatusOr<AccessType> ParseAccessType(std::string_view text);
 [[nodiscard]] absl::StatusOr<AccessMode> ParseAccessMode(std::string_view text);
 [[nodiscard]] absl::StatusOr<VolumeState> ParseVolumeState(std::string_view text);
+[[nodiscard]] absl::StatusOr<VolumeRole> ParseVolumeRole(std::string_view text);
 
 // The sizes that a request allows.
 struct CapacityRange {
@@ -60,8 +78,9 @@ struct CapacityRange {
                                                            std::int64_t limit_bytes);
 };
 
-// The parameters of CreateVolume for a pool.
+// The parameters of a creation in a pool.
 struct VolumeSpec {
+  VolumeRole role = VolumeRole::kVolume;
   std::string name;  // the CO's name: any Unicode, never used as a path
   CapacityRange capacity;
   Bytes minimum_bytes = 0;  // the least that the filesystem needs
@@ -70,9 +89,13 @@ struct VolumeSpec {
   std::string filesystem;                         // empty for block volumes
   std::vector<std::string> mkfs_options;          // checked argument vector
   std::map<std::string, std::string> parameters;  // StorageClass parameters, for comparison
+  // In the same pool. A snapshot always has one, and all properties but name and parameters from
+  // it.
+  std::optional<ContentSource> source;
 };
 
 struct Volume {
+  VolumeRole role = VolumeRole::kVolume;
   VolumeId id;
   std::string name;
   Bytes capacity_bytes = 0;  // the size of the device, a multiple of kVolumeGranularity
@@ -84,6 +107,9 @@ struct Volume {
   std::vector<std::string> mkfs_options;
   std::map<std::string, std::string> parameters;
   std::string created_at;  // RFC 3339, UTC
+  std::optional<ContentSource> source;
+  // The UUIDs that the copied filesystem may have; none: the source was not formatted.
+  std::vector<std::string> inherited_uuids;
 
   friend bool operator==(const Volume&, const Volume&) = default;
 };

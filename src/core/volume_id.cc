@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMaxPoolName = 24;
 constexpr std::size_t kMaxNodeId = 63;
 constexpr std::size_t kUuidText = 36;
+constexpr std::string_view kSnapshotPrefix = "s:";
 
 bool IsAlphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
@@ -35,6 +36,15 @@ std::optional<VolumeId> VolumeId::Parse(std::string_view text) {
   const bool has_node = id.node.empty() || ValidateNodeId(id.node).ok();
   if (!ValidatePoolName(id.pool).ok() || !has_node || !IsUuid(id.uuid)) return std::nullopt;
   return id;
+}
+
+std::string ToSnapshotId(const VolumeId& place) {
+  return std::string(kSnapshotPrefix) + place.ToString();
+}
+
+std::optional<VolumeId> ParseSnapshotId(std::string_view text) {
+  if (!text.starts_with(kSnapshotPrefix)) return std::nullopt;
+  return VolumeId::Parse(text.substr(kSnapshotPrefix.size()));
 }
 
 absl::Status ValidatePoolName(std::string_view name) {
@@ -73,6 +83,11 @@ absl::StatusOr<std::string> UuidOfName(const std::string& pool_id, std::string_v
   uuid_t value;
   uuid_generate_sha1(value, name_space, name.data(), name.size());
   return ToText(value);
+}
+
+absl::StatusOr<std::string> SnapshotNameSpace(const std::string& pool_id) {
+  if (pool_id.empty()) return std::string();
+  return UuidOfName(pool_id, kSnapshots);
 }
 
 std::string RandomUuid() {

@@ -25,6 +25,12 @@ struct VolumeId {
   friend bool operator==(const VolumeId&, const VolumeId&) = default;
 };
 
+// The id of a snapshot as the CO stores it: "s:" and where its bytes are, as in a volume's id. No
+// volume's id is like it.
+[[nodiscard]] std::string ToSnapshotId(const VolumeId& place);
+// The inverse; nothing when `text` was not made by ToSnapshotId: such a snapshot cannot exist.
+[[nodiscard]] std::optional<VolumeId> ParseSnapshotId(std::string_view text);
+
 // 1..24 characters of [a-z0-9-], not beginning or ending with '-'.
 // INVALID_ARGUMENT otherwise.
 [[nodiscard]] absl::Status ValidatePoolName(std::string_view name);
@@ -41,6 +47,12 @@ struct VolumeId {
 // INTERNAL if `pool_id` is not a UUID.
 [[nodiscard]] absl::StatusOr<std::string> UuidOfName(const std::string& pool_id,
                                                      std::string_view name);
+
+// The name, in a pool's name space, of the one in which its snapshots have their UUIDs.
+inline constexpr char kSnapshots[] = "snapshots";
+// The name space in which snapshots of that pool have their UUIDs (UuidOfName), so that no volume
+// has one of them. INTERNAL if `pool_id` is not a UUID; an empty one stays empty.
+[[nodiscard]] absl::StatusOr<std::string> SnapshotNameSpace(const std::string& pool_id);
 
 // A new random UUID in lower case.
 [[nodiscard]] std::string RandomUuid();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file/file_kind.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "file/file_checks.h"
@@ -20,15 +22,24 @@ absl::Status Check(const std::string& location, const PoolKeys& keys) {
   if (!location.starts_with('/')) {
     return InvalidArgument("directory '{}' must be an absolute path", location);
   }
+  RETURN_IF_ERROR(ParseSectorSize(keys).status());
   return pool::ParseSpacePolicy(keys).status();
 }
+
+constexpr std::array kKeys = [] {
+  std::array<PoolKey, pool::kSpaceKeys.size() + 1> keys{};
+  std::ranges::copy(pool::kSpaceKeys, keys.begin());
+  keys.back() = PoolKey{kSectorSizeKey};
+  return keys;
+}();
 
 constexpr PoolSyntax kSyntax{.kind = "file",
                              .location = "DIRECTORY",
                              .help = R"(Image files: --pool=NAME=file:DIRECTORY, with the keys
 reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes provisioned
-per byte of room; 1), watermark=90% (no more thin space above this use; 90%).)",
-                             .keys = pool::kSpaceKeys,
+per byte of room; 1), watermark=90% (no more thin space above this use; 90%),
+sectorSize=512 or 4096 (of new volumes; what suits the disk).)",
+                             .keys = kKeys,
                              .is_shared = false,
                              .check = Check};
 
@@ -45,11 +56,13 @@ absl::StatusOr<std::unique_ptr<pool::Pool>> Await(const PoolConfig& config,
       .node = process.node_id,
       .default_filesystem = config.default_filesystem};
   const std::string node = process.node_id;
+  const pool::Quiesce quiesce = process.quiesce;
   return std::make_unique<pool::AwaitedPool>(
       std::move(known),
       pool::AwaitedPool::Source{
-          .open = [config, node, state](bool first) -> absl::StatusOr<std::unique_ptr<pool::Pool>> {
-            return FilePool::Open(config, node, state->get(), /*may_make=*/first);
+          .open = [config, node, state,
+                   quiesce](bool first) -> absl::StatusOr<std::unique_ptr<pool::Pool>> {
+            return FilePool::Open(config, node, state->get(), quiesce, /*may_make=*/first);
           },
           .detach = ImageDevices::UnmapAbsent});
 }
@@ -62,6 +75,7 @@ pool::PoolKind FileKind() {
   return {.syntax = &FileSyntax(),
           .open = Await,
           .proof = LoopProof(),
+          .makes_copies = true,
           .check_node = os::RequireLoopDriver,
           .retire_idle_devices = os::RetireIdleLoops,
           .examine_host = ExamineHost,

@@ -15,6 +15,9 @@
 namespace holdfast::file {
 namespace {
 
+constexpr std::uint32_t kSmallSector = 512;
+constexpr std::uint32_t kLargeSector = 4096;
+
 // Eight hexadecimal digits that a pool keeps until the next boot, and that its copy in another
 // directory or on another filesystem has not.
 absl::StatusOr<std::string> TagOf(const std::string& pool_id, int root_fd) {
@@ -26,13 +29,35 @@ absl::StatusOr<std::string> TagOf(const std::string& pool_id, int root_fd) {
   return hash.substr(0, hash.find('-'));
 }
 
+// Where files can share blocks, direct I/O to a file that does so works in whole blocks of the host
+// filesystem only (xfs since Linux 6.15): a volume with smaller sectors would lose it with its
+// first snapshot.
+std::uint32_t BestSectorSize(int volumes_fd, const os::DirectIoSupport& direct_io) {
+  return os::CanShareBlocks(volumes_fd) ? kLargeSector : direct_io.sector_size;
+}
+
 }  // namespace
+
+absl::StatusOr<std::optional<std::uint32_t>> ParseSectorSize(const PoolKeys& keys) {
+  const auto given = keys.find(std::string(kSectorSizeKey));
+  if (given == keys.end()) return std::nullopt;
+  if (given->second == "512") return kSmallSector;
+  if (given->second == "4096") return kLargeSector;
+  return InvalidArgument("{}='{}' must be 512 or 4096", kSectorSizeKey, given->second);
+}
 
 // What the state machine works on in one call; `pool` must outlive it.
 struct FilePool::Call {
   Call(FilePool& owner, const VerifiedPool& pool)
       : records(owner.records_, pool),
-        backend(owner.devices_, pool),
+        backend(
+            owner.devices_, pool,
+            [&owner](const std::string& uuid, const os::BlockDevice& device)
+                -> absl::StatusOr<std::unique_ptr<pool::Quiet>> {
+              if (!owner.quiesce_) return nullptr;
+              return owner.quiesce_(owner.IdOfUuid(uuid), device);
+            },
+            owner.records_.HasCopies()),
         space(owner.space_, pool),
         volumes(records, backend, space) {}
   FileRecords records;
@@ -43,8 +68,10 @@ struct FilePool::Call {
 
 absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& config,
                                                          const std::string& node_id,
-                                                         int state_directory_fd, bool may_make) {
+                                                         int state_directory_fd,
+                                                         pool::Quiesce quiesce, bool may_make) {
   ASSIGN_OR_RETURN(const pool::SpacePolicy policy, pool::ParseSpacePolicy(config.keys));
+  ASSIGN_OR_RETURN(const auto given_sectors, ParseSectorSize(config.keys));
   ASSIGN_OR_RETURN(PoolDirectory directory, PoolDirectory::Open({.name = config.name,
                                                                  .path = config.location,
                                                                  .accept_move = config.accept_move,
@@ -53,16 +80,17 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes));
   ASSIGN_OR_RETURN(std::string tag, TagOf(directory.pool_id(), pool.root));
-  pool::PoolInfo info{.id = directory.pool_id(),
-                      .name = config.name,
-                      .kind = config.kind(),
-                      .location = config.location,
-                      .node = node_id,
-                      .default_filesystem = config.default_filesystem,
-                      .topology = std::nullopt,
-                      .sector_size = direct_io.sector_size};
-  return std::unique_ptr<FilePool>(
-      new FilePool(std::move(info), policy, std::move(directory), direct_io, std::move(tag)));
+  pool::PoolInfo info{
+      .id = directory.pool_id(),
+      .name = config.name,
+      .kind = config.kind(),
+      .location = config.location,
+      .node = node_id,
+      .default_filesystem = config.default_filesystem,
+      .topology = std::nullopt,
+      .sector_size = given_sectors.value_or(BestSectorSize(pool.volumes, direct_io))};
+  return std::unique_ptr<FilePool>(new FilePool(std::move(info), policy, std::move(directory),
+                                                direct_io, std::move(tag), std::move(quiesce)));
 }
 
 absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
@@ -70,6 +98,10 @@ absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
 VolumeId FilePool::IdForName(const std::string& name) const {
   // pool_id() was checked to be a UUID when the marker was read.
   return IdOfUuid(*UuidOfName(directory_.pool_id(), name));
+}
+
+VolumeId FilePool::IdForSpec(const VolumeSpec& spec) const {
+  return spec.role == VolumeRole::kSnapshot ? IdForSnapshotName(spec.name) : IdForName(spec.name);
 }
 
 VolumeId FilePool::IdOfUuid(const std::string& uuid) const {
@@ -117,7 +149,7 @@ absl::StatusOr<bool> FilePool::Repair(const VolumeId& id) {
 absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(const pool::VolumeRecord record,
-                   Call(*this, pool).volumes.Create(spec, IdForName(spec.name), info_.sector_size));
+                   Call(*this, pool).volumes.Create(spec, IdForSpec(spec), info_.sector_size));
   return WithPool(record.volume);
 }
 
@@ -134,7 +166,29 @@ absl::StatusOr<Volume> FilePool::Get(const VolumeId& id) {
 
 absl::StatusOr<std::vector<Volume>> FilePool::List(const std::string& after_uuid,
                                                    std::size_t limit) {
-  std::vector<Volume> volumes = records_.List(after_uuid, limit);
+  return ListOf(VolumeRole::kVolume, after_uuid, limit);
+}
+
+absl::Status FilePool::DeleteSnapshot(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.Delete(id, VolumeRole::kSnapshot);
+}
+
+absl::StatusOr<Volume> FilePool::GetSnapshot(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const pool::VolumeRecord record,
+                   Call(*this, pool).volumes.Get(id, VolumeRole::kSnapshot));
+  return WithPool(record.volume);
+}
+
+absl::StatusOr<std::vector<Volume>> FilePool::ListSnapshots(const std::string& after_uuid,
+                                                            std::size_t limit) {
+  return ListOf(VolumeRole::kSnapshot, after_uuid, limit);
+}
+
+std::vector<Volume> FilePool::ListOf(VolumeRole role, const std::string& after_uuid,
+                                     std::size_t limit) const {
+  std::vector<Volume> volumes = records_.List(role, after_uuid, limit);
   for (Volume& volume : volumes) volume = WithPool(std::move(volume));
   return volumes;
 }
@@ -154,7 +208,7 @@ absl::StatusOr<PoolCapacity> FilePool::GetCapacity(Provisioning provisioning) {
 absl::StatusOr<pool::PoolUsage> FilePool::GetUsage() {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   ASSIGN_OR_RETURN(pool::PoolUsage usage, space_.Usage(pool));
-  usage.volumes = records_.size();
+  usage.volumes = records_.Count(VolumeRole::kVolume);
   return usage;
 }
 
@@ -186,7 +240,7 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
                                 FormatBytes(volume.capacity_bytes - *allocated)));
   }
   if (volume.provisioning == Provisioning::kThick) {
-    const std::string why = WhyNotThick(image->get());
+    const std::string why = WhyNotThick(image->get(), records_.HasCopies());
     if (!why.empty()) {
       return abnormal(fmt::format(
           "the volume is not thick any more: {}, so an overwrite needs new space; 'Moving a pool' "
@@ -243,6 +297,11 @@ absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& fi
 absl::Status FilePool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   return Call(*this, pool).volumes.FinishFormatting(id);
+}
+
+absl::Status FilePool::FinishAdoption(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.FinishAdoption(id);
 }
 
 absl::StatusOr<std::string> FilePool::FormattedUuid(const VolumeId& id) {

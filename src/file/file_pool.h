@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "file/file_space.h"
 #include "file/image_devices.h"
@@ -10,15 +12,23 @@
 #include "file/record_store.h"
 #include "os/host_filesystem.h"
 #include "pool/pool.h"
+#include "pool/quiesce.h"
 
 namespace holdfast::file {
+
+// The key of a pool for the sector size of its new volumes.
+inline constexpr std::string_view kSectorSizeKey = "sectorSize";
+// What the keys say of it: 512 or 4096, nothing if they leave it open. INVALID_ARGUMENT otherwise.
+[[nodiscard]] absl::StatusOr<std::optional<std::uint32_t>> ParseSectorSize(const PoolKeys& keys);
 
 class FilePool final : public pool::Pool {
  public:
   // Opens the pool, making it on first use if it may (see PoolDirectory::Open for the errors).
+  // Without `quiesce`, mounted volumes are copied without holding back their writers.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<FilePool>> Open(const PoolConfig& config,
                                                                       const std::string& node_id,
                                                                       int state_directory_fd,
+                                                                      pool::Quiesce quiesce = {},
                                                                       bool may_make = true);
 
   [[nodiscard]] const pool::PoolInfo& info() const override { return info_; }
@@ -32,6 +42,10 @@ class FilePool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                          std::size_t limit) override;
+  [[nodiscard]] absl::Status DeleteSnapshot(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
+                                                                  std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
@@ -53,22 +67,28 @@ class FilePool final : public pool::Pool {
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id) override;
   [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
 
  private:
   FilePool(pool::PoolInfo info, const pool::SpacePolicy& policy, PoolDirectory directory,
-           const os::DirectIoSupport& direct_io, std::string tag)
+           const os::DirectIoSupport& direct_io, std::string tag, pool::Quiesce quiesce)
       : info_(std::move(info)),
+        quiesce_(std::move(quiesce)),
         directory_(std::move(directory)),
         devices_(std::move(tag), direct_io.direct_io),
         space_(info_.name, policy) {}
 
   struct Call;
+  [[nodiscard]] VolumeId IdForSpec(const VolumeSpec& spec) const;
+  [[nodiscard]] std::vector<Volume> ListOf(VolumeRole role, const std::string& after_uuid,
+                                           std::size_t limit) const;
   [[nodiscard]] VolumeId IdOfUuid(const std::string& uuid) const;
   Volume WithPool(Volume volume) const;
 
   const pool::PoolInfo info_;
+  const pool::Quiesce quiesce_;
   const PoolDirectory directory_;
   RecordStore records_;
   ImageDevices devices_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "file/image_copy.h"
 #include "file/image_file.h"
 #include "os/file.h"
 #include "os/host_filesystem.h"
@@ -134,7 +135,7 @@ pool::Ledger::MeasureAllocated FileSpace::AllocationMeter(const VerifiedPool& po
     if (!directory.ok()) return std::nullopt;
     const auto image = OpenImage(directory->get());
     if (!image.ok()) return std::nullopt;
-    const auto allocated = ImageAllocated(image->get());
+    const auto allocated = OwnBytes(image->get());
     return allocated.ok() ? std::optional(*allocated) : std::nullopt;
   };
 }

@@ -10,9 +10,12 @@
 
 #include "core/disk_names.h"
 #include "core/log.h"
+#include "file/image_copy.h"
 #include "file/image_evidence.h"
 #include "file/image_file.h"
+#include "os/block_device.h"
 #include "os/file.h"
+#include "pool/volume_evidence.h"
 
 namespace holdfast::file {
 namespace {
@@ -34,6 +37,14 @@ absl::StatusOr<os::UniqueFd> OpenToRead(int volumes_fd, const pool::VolumeRecord
   ASSIGN_OR_RETURN(auto image, OpenImageReadOnly(directory.get()));
   if (image) return *std::move(image);
   return OpenImageOf(volumes_fd, record);  // fails, and says why
+}
+
+// The image of the source may have a size other than its record says.
+absl::Status RequireCopied(const pool::VolumeRecord& source, int image_fd) {
+  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
+  RETURN_IF_ERROR(pool::RequireSize(size, source));
+  return size == source.volume.capacity_bytes ? absl::OkStatus()
+                                              : CutOffImage(image_fd, source.volume.capacity_bytes);
 }
 
 }  // namespace
@@ -97,12 +108,65 @@ absl::StatusOr<std::string> ImageBytes::ReadMark(const pool::VolumeRecord& recor
   return FormattedUuid(image.get());
 }
 
+absl::StatusOr<bool> ImageBytes::IsMarkedCopied(const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenToRead(volumes_fd_, record));
+  return file::IsMarkedCopied(image.get());
+}
+
 absl::StatusOr<std::string> FileBackend::Make(const pool::VolumeRecord& record) {
   const Volume& volume = record.volume;
   ASSIGN_OR_RETURN(const os::UniqueFd directory,
                    os::OpenDirectoryAt(pool_.volumes, volume.id.uuid));
   RETURN_IF_ERROR(MakeImage(directory.get(), volume.capacity_bytes, volume.provisioning));
   return std::string();
+}
+
+// The writers of a mounted volume wait for the clone alone; everything that takes longer comes
+// before or after it.
+absl::Status FileBackend::CloneQuietly(const pool::VolumeRecord& source, int source_fd,
+                                       int directory_fd) {
+  const std::string& uuid = source.volume.id.uuid;
+  ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(source_fd, uuid));
+  if (!device) return CloneImage(source_fd, directory_fd);
+  ASSIGN_OR_RETURN(const std::unique_ptr<pool::Quiet> quiet, quiesce_(uuid, *device));
+  // What writers of a raw device have left in the page cache.
+  if (quiet == nullptr) RETURN_IF_ERROR(os::FlushBlockDevice(*device));
+  const absl::Status cloned = CloneImage(source_fd, directory_fd);
+  const absl::Status ended = quiet == nullptr ? absl::OkStatus() : quiet->End();
+  return cloned.ok() ? ended : cloned;
+}
+
+absl::StatusOr<std::string> FileBackend::Copy(const pool::VolumeRecord& source,
+                                              const pool::VolumeRecord& record) {
+  const Volume& volume = record.volume;
+  ASSIGN_OR_RETURN(const os::UniqueFd from, OpenToRead(pool_.volumes, source));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(pool_.volumes, volume.id.uuid));
+  RETURN_IF_ERROR(CloneQuietly(source, from.get(), directory.get()));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
+  RETURN_IF_ERROR(os::Sync(image.get(), "image"));
+  RETURN_IF_ERROR(RequireCopied(source, image.get()));
+  // Nothing is ever written to a snapshot. Of a volume the holes are filled, too: xfs shares no
+  // unwritten blocks.
+  if (volume.role == VolumeRole::kSnapshot) return std::string();
+  RETURN_IF_ERROR(ExtendImage(image.get(), volume.capacity_bytes, volume.provisioning));
+  return std::string();
+}
+
+absl::Status FileBackend::MarkCopied(const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  return file::MarkCopied(image.get());
+}
+
+absl::StatusOr<bool> FileBackend::SharesStorage(const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenToRead(pool_.volumes, record));
+  return IsUnfinishedCopy(image.get());
+}
+
+absl::StatusOr<bool> FileBackend::Unshare(const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(image.get(), record.volume.id.uuid));
+  return UnshareImage(image.get(), device ? Writers::kADevice : Writers::kNone);
 }
 
 absl::Status FileBackend::RemoveUnfinished(const pool::VolumeRecord& record) {
@@ -138,6 +202,11 @@ absl::Status FileBackend::Mark(const pool::VolumeRecord& record) {
 }
 
 absl::StatusOr<Bytes> FileBackend::Allocated(const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  return OwnBytes(image.get());
+}
+
+absl::StatusOr<Bytes> FileBackend::Occupied(const pool::VolumeRecord& record) {
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
   return ImageAllocated(image.get());
 }
@@ -184,7 +253,7 @@ absl::StatusOr<os::BlockDevice> FileBackend::Map(const pool::VolumeRecord& recor
     // The data is whole; only the promise of space is not, which Condition reports.
     const absl::Status refilled = RefillHoles(image.get(), record.volume.capacity_bytes);
     if (!refilled.ok()) LogWarning("volume {} is not thick: {}", uuid, MessageOf(refilled));
-    const std::string why = WhyNotThick(image.get());
+    const std::string why = WhyNotThick(image.get(), has_copies_);
     if (!why.empty()) LogWarning("volume {} is not thick: {}", uuid, why);
   }
   return devices_.Map(image.get(), record);

@@ -3,11 +3,15 @@
 // volume with record.json and image, which is moved to the trash as a whole.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "file/image_devices.h"
 #include "file/pool_directory.h"
 #include "file/record_store.h"
+#include "pool/quiesce.h"
 #include "pool/volume_backend.h"
 
 namespace holdfast::file {
@@ -44,6 +48,7 @@ class ImageBytes final : public pool::VolumeBytes {
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override;
 
  private:
   const int volumes_fd_;
@@ -51,8 +56,16 @@ class ImageBytes final : public pool::VolumeBytes {
 
 class FileBackend final : public pool::VolumeBackend {
  public:
-  FileBackend(ImageDevices& devices, const VerifiedPool& pool)
-      : devices_(devices), pool_(pool), bytes_(pool.volumes) {}
+  // Holds back the writers of a volume's mounted device, as pool::Quiesce.
+  using Quiesce = std::function<absl::StatusOr<std::unique_ptr<pool::Quiet>>(
+      const std::string& uuid, const os::BlockDevice& device)>;
+  // `has_copies` as in WhyNotThick.
+  FileBackend(ImageDevices& devices, const VerifiedPool& pool, Quiesce quiesce, bool has_copies)
+      : devices_(devices),
+        pool_(pool),
+        quiesce_(std::move(quiesce)),
+        has_copies_(has_copies),
+        bytes_(pool.volumes) {}
 
   absl::StatusOr<bool> Exist(const pool::VolumeRecord& record) override {
     return bytes_.Exist(record);
@@ -66,8 +79,16 @@ class FileBackend final : public pool::VolumeBackend {
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override {
     return bytes_.ReadMark(record);
   }
+  absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override {
+    return bytes_.IsMarkedCopied(record);
+  }
   std::string NewName(const std::string&) override { return {}; }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
+                                   const pool::VolumeRecord& record) override;
+  absl::Status MarkCopied(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> SharesStorage(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> Unshare(const pool::VolumeRecord& record) override;
   absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override;
   absl::Status Extend(const pool::VolumeRecord& record, Bytes size) override;
   absl::Status CutOff(const pool::VolumeRecord& record, Bytes size) override;
@@ -77,6 +98,7 @@ class FileBackend final : public pool::VolumeBackend {
   absl::Status Zero(const pool::VolumeRecord& record) override;
   absl::Status Mark(const pool::VolumeRecord& record) override;
   absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord& record) override;
+  absl::StatusOr<Bytes> Occupied(const pool::VolumeRecord& record) override;
   absl::Status Discard(const pool::VolumeRecord& record) override;
   absl::Status Purge(const std::string& uuid) override;
   bool HasDiscarded(const std::string& uuid) override;
@@ -91,7 +113,11 @@ class FileBackend final : public pool::VolumeBackend {
 
  private:
   ImageDevices& devices_;
+  absl::Status CloneQuietly(const pool::VolumeRecord& source, int source_fd, int directory_fd);
+
   const VerifiedPool& pool_;
+  const Quiesce quiesce_;
+  const bool has_copies_;
   ImageBytes bytes_;
 };
 

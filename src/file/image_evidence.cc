@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file/image_evidence.h"
 
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <vector>
 
 #include "file/image_file.h"
-#include "os/file.h"
+#include "file/image_mark.h"
 
 namespace holdfast::file {
 namespace {
 
-// "trusted": only a process with CAP_SYS_ADMIN sees and changes it.
 constexpr char kMark[] = "trusted.holdfast.formatted";
 constexpr Bytes kPiece = kMiB;
-
-// The filesystem keeps no such attributes, keeps none from us, or has no room for another.
-bool IsWithoutMarks(int error) {
-  return error == ENOTSUP || error == EPERM || error == ENOSYS || error == ENOSPC ||
-         error == EDQUOT || error == E2BIG || error == ERANGE;
-}
 
 struct Extent {
   Bytes begin = 0;
@@ -63,21 +54,14 @@ absl::StatusOr<bool> IsZero(int image_fd, const Extent& extent) {
 
 absl::Status MarkFormatted(int image_fd, const std::string& filesystem,
                            const std::string& filesystem_uuid) {
-  const std::string mark = fmt::format("{} {}", filesystem, filesystem_uuid);
-  if (::fsetxattr(image_fd, kMark, mark.data(), mark.size(), 0) == 0) {
-    return os::Sync(image_fd, "image");
-  }
-  if (IsWithoutMarks(errno)) return absl::OkStatus();
-  return OsError(errno, "cannot note with the image that it is formatted");
+  // The filesystem itself is the better evidence, where it can be read.
+  return WriteMark(image_fd, kMark, fmt::format("{} {}", filesystem, filesystem_uuid)).status();
 }
 
 absl::StatusOr<std::string> FormattedUuid(int image_fd) {
-  std::array<char, 256> value{};
-  const ssize_t size = ::fgetxattr(image_fd, kMark, value.data(), value.size());
-  if (size < 0 && (errno == ENODATA || IsWithoutMarks(errno)) && errno != ERANGE) return "";
-  if (size < 0) return OsError(errno, fmt::format("cannot read the image's attribute {}", kMark));
-  const std::string_view mark(value.data(), static_cast<std::size_t>(size));
-  std::string uuid(mark.substr(mark.find(' ') + 1));
+  ASSIGN_OR_RETURN(const std::string mark, ReadMark(image_fd, kMark));
+  if (mark.empty()) return mark;
+  std::string uuid = mark.substr(mark.find(' ') + 1);
   if (!IsUuid(uuid)) return Internal("the image's attribute {} is damaged", kMark);
   return uuid;
 }

@@ -9,25 +9,13 @@
 #include "core/disk_names.h"
 #include "os/file.h"
 #include "os/file_flags.h"
+#include "os/shared_extents.h"
 
 namespace holdfast::file {
 namespace {
 
 constexpr int kPrivate = 0600;
 constexpr Bytes kStatBlock = 512;  // unit of st_blocks, stat(2)
-
-absl::Status AllocationError(int error_number, std::string_view what) {
-  const absl::Status status = OsError(error_number, what);
-  switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-      return WithCode(status, absl::StatusCode::kResourceExhausted);
-    case EFBIG:
-      return WithCode(status, absl::StatusCode::kOutOfRange);
-    default:
-      return status;
-  }
-}
 
 absl::Status Fallocate(int image_fd, int mode, Bytes size, std::string_view what) {
   int result = 0;
@@ -50,13 +38,31 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
 
 }  // namespace
 
-absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) {
+absl::Status AllocationError(int error_number, std::string_view what) {
+  const absl::Status status = OsError(error_number, what);
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return WithCode(status, absl::StatusCode::kResourceExhausted);
+    case EFBIG:
+      return WithCode(status, absl::StatusCode::kOutOfRange);
+    default:
+      return status;
+  }
+}
+
+absl::StatusOr<os::UniqueFd> CreateImage(int directory_fd) {
   const int fd =
       ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
   if (fd < 0 && errno == EEXIST) return AlreadyExists("there is an image already");
   if (fd < 0) return AllocationError(errno, "cannot create image");
-  const os::UniqueFd image(fd);
+  os::UniqueFd image(fd);
   RETURN_IF_ERROR(os::DisableCopyOnWrite(image.get()));
+  return image;
+}
+
+absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, CreateImage(directory_fd));
   return ExtendImage(image.get(), size, provisioning);
 }
 
@@ -114,12 +120,12 @@ absl::Status RefillHoles(int image_fd, Bytes size) {
   return Fallocate(image_fd, 0, size, "cannot refill the holes of the image");
 }
 
-std::string WhyNotThick(int image_fd) {
+std::string WhyNotThick(int image_fd, bool has_copies) {
   // What cannot be found out is not a reason to call a volume abnormal.
   if (os::IsCopiedOnWrite(image_fd).value_or(false)) {
     return "its image lost the attribute NOCOW (chattr +C), as copies do";
   }
-  if (os::SharesExtents(image_fd, kExtentsLookedAt).value_or(false)) {
+  if (!has_copies && os::SharesExtents(image_fd, kExtentsLookedAt).value_or(false)) {
     return "its image shares blocks with another file (a reflink copy or a snapshot)";
   }
   return "";

@@ -12,10 +12,16 @@
 
 namespace holdfast::file {
 
+// The error of a system call that allocates, by the rule above.
+[[nodiscard]] absl::Status AllocationError(int error_number, std::string_view what);
+
+// Makes a new image without any bytes, mode 0600, its name not durable. ALREADY_EXISTS if there is
+// one. On a copy-on-write host filesystem it is marked NOCOW, which can only be done while it is
+// empty: otherwise an overwrite would need new space, and thick would not be thick.
+[[nodiscard]] absl::StatusOr<os::UniqueFd> CreateImage(int directory_fd);
+
 // Makes a new image of `size` bytes, mode 0600, that reads as zeros; its data and size are durable,
-// its name is when the directory is synced. ALREADY_EXISTS if there is one. On a copy-on-write host
-// filesystem the image is marked NOCOW, because otherwise an overwrite needs new space and thick
-// would not be thick.
+// its name is when the directory is synced. Errors as of CreateImage.
 [[nodiscard]] absl::Status MakeImage(int directory_fd, Bytes size, Provisioning provisioning);
 
 // Opens the image for reading and writing. NOT_FOUND if there is none.
@@ -42,9 +48,10 @@ namespace holdfast::file {
 // Why an overwrite of a thick image may need new space, in words for people; empty if it needs none
 // as far as was looked: where the host filesystem copies on write, whether the image is exempt from
 // that (btrfs: NOCOW), and whether another file shares its blocks (xfs, btrfs: a reflink copy or a
-// snapshot). Inspects only the first kExtentsLookedAt extents, so the cost is bounded.
+// snapshot). That is not looked at where the pool has copies of its own (`has_copies`): those have
+// their room reserved. Inspects only the first kExtentsLookedAt extents, so the cost is bounded.
 inline constexpr std::size_t kExtentsLookedAt = 1024;
-[[nodiscard]] std::string WhyNotThick(int image_fd);
+[[nodiscard]] std::string WhyNotThick(int image_fd, bool has_copies);
 
 // Makes every byte zero again, keeping size and, for thick volumes, allocation; durable. The caller
 // has made sure that the image was never formatted.

@@ -54,12 +54,13 @@ absl::Status RecordStore::Write(int volumes_fd, const pool::VolumeRecord& record
 
 void RecordStore::Forget(const std::string& uuid) {
   const MutexLock lock(mutex_);
-  index_.erase(uuid);
+  Erase(volumes_, uuid);
+  Erase(snapshots_, uuid);
 }
 
 bool RecordStore::Lists(const std::string& uuid) const {
   const MutexLock lock(mutex_);
-  return index_.contains(uuid);
+  return volumes_.contains(uuid) || snapshots_.contains(uuid);
 }
 
 absl::StatusOr<std::vector<std::string>> RecordStore::Uuids(int directory_fd) {
@@ -68,28 +69,42 @@ absl::StatusOr<std::vector<std::string>> RecordStore::Uuids(int directory_fd) {
   return names;
 }
 
-std::vector<Volume> RecordStore::List(const std::string& after_uuid, std::size_t limit) const {
+std::vector<Volume> RecordStore::List(VolumeRole role, const std::string& after_uuid,
+                                      std::size_t limit) const {
   const MutexLock lock(mutex_);
+  const auto& index = role == VolumeRole::kVolume ? volumes_ : snapshots_;
   std::vector<Volume> volumes;
-  for (auto entry = index_.upper_bound(after_uuid); entry != index_.end(); ++entry) {
+  for (auto entry = index.upper_bound(after_uuid); entry != index.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
     volumes.push_back(entry->second);
   }
   return volumes;
 }
 
-std::size_t RecordStore::size() const {
+std::size_t RecordStore::Count(VolumeRole role) const {
   const MutexLock lock(mutex_);
-  return index_.size();
+  return role == VolumeRole::kVolume ? volumes_.size() : snapshots_.size();
 }
 
 void RecordStore::Remember(const Volume& volume) {
   const MutexLock lock(mutex_);
-  if (pool::IsUsable(volume.state)) {
-    index_.insert_or_assign(volume.id.uuid, volume);
-  } else {
-    index_.erase(volume.id.uuid);
-  }
+  auto& index = volume.role == VolumeRole::kVolume ? volumes_ : snapshots_;
+  Erase(index, volume.id.uuid);
+  if (!pool::IsUsable(volume.state)) return;
+  index.emplace(volume.id.uuid, volume);
+  if (volume.source) ++copies_;
+}
+
+bool RecordStore::HasCopies() const {
+  const MutexLock lock(mutex_);
+  return copies_ != 0;
+}
+
+void RecordStore::Erase(std::map<std::string, Volume>& index, const std::string& uuid) {
+  const auto known = index.find(uuid);
+  if (known == index.end()) return;
+  if (known->second.source) --copies_;
+  index.erase(known);
 }
 
 }  // namespace holdfast::file

@@ -39,13 +39,22 @@ class RecordStore final {
   // Names of all volume directories.
   [[nodiscard]] static absl::StatusOr<std::vector<std::string>> Uuids(int directory_fd);
 
-  // Up to `limit` (0: all) usable volumes after `after_uuid`, by uuid.
-  [[nodiscard]] std::vector<Volume> List(const std::string& after_uuid, std::size_t limit) const;
-  [[nodiscard]] std::size_t size() const;
+  // Up to `limit` (0: all) usable volumes or snapshots after `after_uuid`, by uuid.
+  [[nodiscard]] std::vector<Volume> List(VolumeRole role, const std::string& after_uuid,
+                                         std::size_t limit) const;
+  [[nodiscard]] std::size_t Count(VolumeRole role) const;
+  // Whether a usable volume or snapshot is a copy.
+  [[nodiscard]] bool HasCopies() const;
 
  private:
+  void Erase(std::map<std::string, Volume>& index, const std::string& uuid)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
-  std::map<std::string, Volume> index_ ABSL_GUARDED_BY(mutex_);  // usable volumes by uuid
+  // Usable ones by uuid.
+  std::map<std::string, Volume> volumes_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Volume> snapshots_ ABSL_GUARDED_BY(mutex_);
+  std::size_t copies_ ABSL_GUARDED_BY(mutex_) = 0;  // among both
 };
 
 }  // namespace holdfast::file

@@ -121,6 +121,23 @@ absl::StatusOr<bool> IsUnused(int fd) {
   return generation <= kLastOfMkfs && log_root == 0 && uuid_tree_generation == 0;
 }
 
+// Of the first superblock (btrfs-progs, kernel-shared/ctree.h).
+constexpr Bytes kSuperblock = 64 * kKiB;
+constexpr std::size_t kFlags = 0x38;
+constexpr std::uint64_t kChangingFsid = std::uint64_t{1} << 35;
+
+// Whether a change of the UUID has begun and not ended.
+absl::StatusOr<bool> IsChangingUuid(const os::BlockDevice& device) {
+  ASSIGN_OR_RETURN(const os::UniqueFd node, os::OpenBlockDevice(device, O_RDONLY));
+  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(node.get(), kSuperblock));
+  return (Little64(superblock, kFlags) & kChangingFsid) != 0;
+}
+
+bool HasUuid(const os::BlockDevice& device, const std::string& uuid) {
+  const auto node = os::OpenBlockDevice(device, O_RDONLY);
+  return node.ok() && HasSuperblock(node->get(), "btrfs", uuid);
+}
+
 class BtrfsFilesystem final : public Filesystem {
  public:
   std::string_view name() const override { return "btrfs"; }
@@ -128,7 +145,9 @@ class BtrfsFilesystem final : public Filesystem {
   // smaller volume could not grow in small steps.
   Bytes min_size() const override { return 256 * kMiB; }
   std::string_view package() const override { return "btrfs-progs"; }
-  std::vector<std::string> programs() const override { return {"mkfs.btrfs", "btrfs"}; }
+  std::vector<std::string> programs() const override {
+    return {"mkfs.btrfs", "btrfs", "btrfstune"};
+  }
 
   // Never -f: mkfs.btrfs then refuses a device that holds something, a second guard.
   absl::Status Make(const os::BlockDevice& device, const FormatOptions& options) const override {
@@ -148,6 +167,28 @@ class BtrfsFilesystem final : public Filesystem {
   }
   absl::StatusOr<bool> PrepareMount(const os::BlockDevice&, const std::string&) const override {
     return false;
+  }
+
+  // -M changes the superblock alone (metadata_uuid, Linux 5.0) and leaves the log to the mount.
+  absl::Status ChangeUuid(const os::BlockDevice& device, const std::string& uuid,
+                          const std::string&) const override {
+    ASSIGN_OR_RETURN(const bool interrupted, IsChangingUuid(device));
+    if (!interrupted && HasUuid(device, uuid)) return absl::OkStatus();
+    // Not -M, which changes the superblock alone: what a kill leaves of that no program completes.
+    // -U writes all metadata, and -u goes on where it was interrupted.
+    std::vector<std::string> argv = {"btrfstune", "-f"};
+    if (interrupted) {
+      argv.emplace_back("-u");
+    } else {
+      argv.insert(argv.end(), {"-U", uuid});
+    }
+    argv.push_back(device.path);
+    ASSIGN_OR_RETURN(const os::CommandResult result, RunMaintenance(argv));
+    if (result.exit_code != 0) {
+      return Internal("cannot change the UUID of the btrfs on {}: btrfstune ended with {}",
+                      device.path, DescribeEnd(result));
+    }
+    return os::FlushBlockDevice(device);
   }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,

@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "fs/ext_growth.h"
+#include "fs/ext_identity.h"
 #include "fs/ext_superblock.h"
 #include "fs/ext_undo.h"
 #include "fs/filesystems.h"
@@ -142,7 +143,9 @@ class ExtFilesystem final : public Filesystem {
   Bytes min_size() const override { return 16 * kMiB; }
   std::string_view package() const override { return "e2fsprogs"; }
   std::string_view kernel_module() const override { return "ext4"; }
-  std::vector<std::string> programs() const override { return {Mkfs(), "e2fsck", "resize2fs"}; }
+  std::vector<std::string> programs() const override {
+    return {Mkfs(), "e2fsck", "resize2fs", "tune2fs"};
+  }
 
   // Blocks of 4 KiB, because mke2fs uses 1 KiB below 512 MiB and such a filesystem grows badly. No
   // reserve for root: the volume's user gets all of it.
@@ -176,6 +179,11 @@ class ExtFilesystem final : public Filesystem {
     if (grown.ok()) return true;
     RETURN_IF_ERROR(SettleFailedGrowth(grown, device, superblock, undo_path));
     return false;
+  }
+
+  absl::Status ChangeUuid(const os::BlockDevice& device, const std::string& uuid,
+                          const std::string& undo_path) const override {
+    return ChangeUuidUnmounted(device, uuid, undo_path);
   }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,

@@ -112,6 +112,7 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
       .lazy_inode_tables = ext2fs_has_group_desc_csum(filesystem.get()) != 0,
       .journal_to_replay = JournalToReplay(*filesystem->super),
       .block_numbers_64bit = ext2fs_has_feature_64bit(filesystem->super) != 0,
+      .has_checksums = ext2fs_has_feature_metadata_csum(filesystem->super) != 0,
       .has_errors = (filesystem->super->s_state & EXT2_ERROR_FS) != 0,
   };
 }

@@ -21,7 +21,8 @@ struct ExtSuperblock {
   bool lazy_inode_tables = false;  // new groups' inode tables need not be zeroed (group checksums)
   Bytes journal_to_replay = 0;     // the journal's size if it was not emptied, else 0
   bool block_numbers_64bit = false;
-  bool has_errors = false;  // the kernel or e2fsck recorded errors (EXT2_ERROR_FS)
+  bool has_checksums = false;  // of all metadata (metadata_csum)
+  bool has_errors = false;     // the kernel or e2fsck recorded errors (EXT2_ERROR_FS)
 };
 
 // Whether the kernel may be changing the superblock while it is read. The block count is correct

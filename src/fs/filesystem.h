@@ -36,7 +36,7 @@ class Filesystem {
   // The smallest device that mkfs accepts and from which the filesystem can grow by any amount.
   [[nodiscard]] virtual Bytes min_size() const = 0;
 
-  // Programs that Make, PrepareMount and Grow may start, for readiness checks.
+  // Programs that Make, PrepareMount, ChangeUuid and Grow may start, for readiness checks.
   [[nodiscard]] virtual std::vector<std::string> programs() const = 0;
 
   // The Debian package of these programs, and the kernel's module that mounts the filesystem.
@@ -49,9 +49,9 @@ class Filesystem {
   [[nodiscard]] virtual absl::Status Make(const os::BlockDevice& device,
                                           const FormatOptions& options) const = 0;
 
-  // Undoes the changes of an interrupted PrepareMount to an unmounted device, given the same
-  // `undo_path`. OK, without any access to the device, when none was interrupted; INTERNAL when the
-  // changes cannot be undone. xfs, btrfs: nothing.
+  // Undoes or repairs what an interrupted PrepareMount or ChangeUuid left on an unmounted device,
+  // given the same `undo_path`. OK, without any access to the device, when none was interrupted;
+  // INTERNAL when that fails. btrfs: nothing, a repeated ChangeUuid goes on.
   [[nodiscard]] virtual absl::Status UndoInterrupted(const os::BlockDevice& device,
                                                      const std::string& undo_path) const = 0;
 
@@ -68,6 +68,14 @@ class Filesystem {
   // two calls must not share it.
   [[nodiscard]] virtual absl::StatusOr<bool> PrepareMount(const os::BlockDevice& device,
                                                           const std::string& undo_path) const = 0;
+
+  // Gives an unmounted filesystem, clean or with a log to replay, another UUID, so that it can be
+  // mounted beside the one that it is a copy of. Needs nothing but the device; `undo_path` as in
+  // PrepareMount. A call that was interrupted may be repeated. INTERNAL when the filesystem cannot
+  // be read or changed.
+  [[nodiscard]] virtual absl::Status ChangeUuid(const os::BlockDevice& device,
+                                                const std::string& uuid,
+                                                const std::string& undo_path) const = 0;
 
   // Whether the filesystem, mounted at `mount_path`, is smaller than its device allows. A remainder
   // that the kernel would leave unused (less than a sensible block or allocation group) does not

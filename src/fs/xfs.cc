@@ -2,16 +2,20 @@
 // xfs: mkfs.xfs(8); growth by ioctl_xfs_fsgeometry(2) and XFS_IOC_FSGROWFSDATA.
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 #include <xfs/xfs.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_volumes.h"
 #include "fs/superblock.h"
+#include "os/file.h"
+#include "os/mounter.h"
 
 namespace holdfast::fs {
 namespace {
@@ -82,13 +86,30 @@ absl::StatusOr<bool> IsUnused(int fd, Bytes device_size) {
   return IsZero(behind);
 }
 
+// The note that xfs_db is at work, where other filesystems have an undo file: durable before the
+// device changes, and removed durably before anything mounts it.
+absl::Status LeaveNote(const std::string& path) {
+  const std::filesystem::path note(path);
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(note.parent_path()));
+  return os::WriteFileDurably(directory.get(), note.filename(), "a change of the UUID\n");
+}
+
+absl::Status RemoveNote(const std::string& path) {
+  const std::filesystem::path note(path);
+  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(note.parent_path()));
+  RETURN_IF_ERROR(os::RemoveFileAt(directory.get(), note.filename()));
+  return os::Sync(directory.get(), "the directory of undo files");
+}
+
 class XfsFilesystem final : public Filesystem {
  public:
   std::string_view name() const override { return "xfs"; }
   // Since xfsprogs 5.19, mkfs.xfs refuses smaller devices.
   Bytes min_size() const override { return 300 * kMiB; }
   std::string_view package() const override { return "xfsprogs"; }
-  std::vector<std::string> programs() const override { return {"mkfs.xfs"}; }
+  std::vector<std::string> programs() const override {
+    return {"mkfs.xfs", "xfs_db", "xfs_repair"};
+  }
 
   // Never -f: mkfs.xfs then refuses a device that holds something, a second guard.
   absl::Status Make(const os::BlockDevice& device, const FormatOptions& options) const override {
@@ -98,11 +119,43 @@ class XfsFilesystem final : public Filesystem {
     return RunMkfs(std::move(argv), device);
   }
 
-  absl::Status UndoInterrupted(const os::BlockDevice&, const std::string&) const override {
-    return absl::OkStatus();
+  // Of an interrupted ChangeUuid: the log was empty before that and may be half written now, so
+  // nothing is lost with it.
+  absl::Status UndoInterrupted(const os::BlockDevice& device,
+                               const std::string& undo_path) const override {
+    if (::access(undo_path.c_str(), F_OK) != 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const os::CommandResult result,
+                     RunMaintenance({"xfs_repair", "-L", device.path}));
+    if (result.exit_code != 0) {
+      return Internal("cannot repair the xfs on {}: xfs_repair ended with {}", device.path,
+                      DescribeEnd(result));
+    }
+    RETURN_IF_ERROR(os::FlushBlockDevice(device));
+    return RemoveNote(undo_path);
   }
   absl::StatusOr<bool> PrepareMount(const os::BlockDevice&, const std::string&) const override {
     return false;
+  }
+
+  // xfs_db(8), as xfs_admin(8) uses it, refuses a log that is not empty, and that of a copy never
+  // is. It ends with 0 also when it refuses: the caller reads the UUID back.
+  absl::Status ChangeUuid(const os::BlockDevice& device, const std::string& uuid,
+                          const std::string& undo_path) const override {
+    RETURN_IF_ERROR(os::MountForAMoment(
+        {.device = device.path, .filesystem = "xfs", .read_only = false, .flags = {"nouuid"}}));
+    RETURN_IF_ERROR(LeaveNote(undo_path));
+    ASSIGN_OR_RETURN(
+        const os::CommandResult result,
+        RunMaintenance({"xfs_db", "-x", "-p", "holdfast", "-c", "uuid " + uuid, device.path}));
+    if (result.exit_code != 0) {
+      return Internal("cannot change the UUID of the xfs on {}: xfs_db ended with {}", device.path,
+                      DescribeEnd(result));
+    }
+    RETURN_IF_ERROR(os::FlushBlockDevice(device));
+    // A write that failed does not show in its exit code, but in what the kernel finds.
+    RETURN_IF_ERROR(os::MountForAMoment(
+        {.device = device.path, .filesystem = "xfs", .read_only = false, .flags = {}}));
+    return RemoveNote(undo_path);
   }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,

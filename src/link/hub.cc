@@ -222,11 +222,16 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   }
   RETURN_IF_ERROR(ValidateNodeId(message.node()));
   RETURN_IF_ERROR(identity_.Check(session.peer_names(), message));
-  Arrival arrival{
-      .node = message.node(), .pools = message.pools(), .volumes = {}, .renews = message.renews()};
+  Arrival arrival{.node = message.node(),
+                  .pools = message.pools(),
+                  .volumes = {},
+                  .snapshots = {},
+                  .renews = message.renews()};
   RETURN_IF_ERROR(CheckPools(arrival.pools));
   const PoolIds pools = IdsOf(arrival.pools);
   arrival.volumes = NamedVolumes(pools);
+  ASSIGN_OR_RETURN(const PoolIds snapshot_spaces, SnapshotNameSpaces(pools));
+  arrival.snapshots = NamedVolumes(snapshot_spaces);
   session.set_node(message.node());
   std::shared_ptr<Session> other;
   {
@@ -257,7 +262,8 @@ absl::Status Hub::OnVolumes(Session& session, const v1::Volumes& part) {
   const MutexLock lock(mutex_);
   const auto registered = registered_.find(&session);
   if (registered == registered_.end()) return absl::OkStatus();  // it has ended
-  return registered->second.volumes.Add(part);
+  RETURN_IF_ERROR(registered->second.volumes.Add(part.volumes()));
+  return registered->second.snapshots.Add(part.snapshots());
 }
 
 // A second node of one name, or one whose disk is another now, would answer for volumes that it
@@ -287,6 +293,7 @@ void Hub::ForgetGone() {
   std::erase_if(lost_, [&](const auto& lost) {
     const bool gone = now - lost.second >= times_.lost_node_retention;
     if (gone) names_.Forget(lost.first);
+    if (gone) snapshot_names_.Forget(lost.first);
     return gone;
   });
 }
@@ -309,6 +316,8 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
     }
     doubles = names_.Replace(session->node(), std::move(registered->second.volumes),
                              session->started_at());
+    (void)snapshot_names_.Replace(session->node(), std::move(registered->second.snapshots),
+                                  session->started_at());
     registered_.erase(registered);
     PostponeSettled();
     changed_.NotifyAll();

@@ -21,7 +21,7 @@
 namespace holdfast::link {
 
 // The version that both ends must speak (Register.protocol).
-constexpr std::uint32_t kProtocol = 2;
+constexpr std::uint32_t kProtocol = 3;
 
 // How a connected node has described itself.
 struct NodeView {
@@ -89,6 +89,8 @@ class Hub final : public SessionOwner {
   // Which node has a volume of a name; learned from nodes that connect, and kept as long as they
   // are connected or missing.
   [[nodiscard]] VolumeNames& names() { return names_; }
+  // The same for the names of snapshots.
+  [[nodiscard]] VolumeNames& snapshot_names() { return snapshot_names_; }
 
   // A connection was closed before its peer said anything.
   void CountRefusal(absl::StatusCode code);
@@ -129,6 +131,7 @@ class Hub final : public SessionOwner {
     std::string node;
     v1::Pools pools;
     NamedVolumes volumes;
+    NamedVolumes snapshots;
     bool renews = false;  // the node's older stream is up
   };
 
@@ -148,6 +151,7 @@ class Hub final : public SessionOwner {
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
   LinkService service_{*this};
   VolumeNames names_;
+  VolumeNames snapshot_names_;
   LogThrottle refusal_lines_;
 
   mutable Mutex mutex_;

@@ -29,6 +29,14 @@ std::string TextOf(const unsigned char* uuid) {
 
 }  // namespace
 
+absl::StatusOr<PoolIds> SnapshotNameSpaces(const PoolIds& pools) {
+  PoolIds spaces;
+  for (const auto& [name, id] : pools) {
+    ASSIGN_OR_RETURN(spaces[name], SnapshotNameSpace(id));
+  }
+  return spaces;
+}
+
 NamedVolumes::NamedVolumes(const PoolIds& pools) : pools_(pools.begin(), pools.end()) {}
 
 std::optional<NamedVolumes::Key> NamedVolumes::KeyOf(const std::string& pool,
@@ -68,16 +76,16 @@ void NamedVolumes::Set(const VolumeId& id, std::uint64_t hash, bool exists) {
   }
 }
 
-absl::Status NamedVolumes::Add(const v1::Volumes& part) {
-  if (part.volumes_size() > kMaxVolumesInPart) {
-    return InvalidArgument("{} volumes in one message, {} are the most", part.volumes_size(),
+absl::Status NamedVolumes::Add(const google::protobuf::RepeatedPtrField<v1::Volume>& part) {
+  if (part.size() > kMaxVolumesInPart) {
+    return InvalidArgument("{} volumes in one message, {} are the most", part.size(),
                            kMaxVolumesInPart);
   }
-  for (const v1::Volume& volume : part.volumes()) {
+  for (const v1::Volume& volume : part) {
     const bool is_name = !volume.name().empty() && volume.name().size() <= kMaxName;
     if (!is_name || !Put(volume.pool(), volume.name())) {
       return InvalidArgument(
-          "a volume of a pool that was not registered, or without a proper name");
+          "a volume or snapshot of a pool that was not registered, or without a proper name");
     }
   }
   if (volumes_.size() <= kMaxVolumesOfNode) return absl::OkStatus();

@@ -29,6 +29,10 @@ inline constexpr int kMaxVolumesInPart = 256;
 // A node's pools by name, each with the id of its storage.
 using PoolIds = std::map<std::string, std::string>;
 
+// The same with the name spaces of the pools' snapshots (SnapshotNameSpace) in place of the ids.
+// INTERNAL if an id is not a UUID.
+[[nodiscard]] absl::StatusOr<PoolIds> SnapshotNameSpaces(const PoolIds& pools);
+
 // The volumes that one node has named, by pool and UUID.
 class NamedVolumes final {
  public:
@@ -38,7 +42,7 @@ class NamedVolumes final {
   // Adds a part of what the node names. INVALID_ARGUMENT for a pool that it has not registered, a
   // name that no CO gives, or too many in one part; RESOURCE_EXHAUSTED for more than
   // kMaxVolumesOfNode in all.
-  [[nodiscard]] absl::Status Add(const v1::Volumes& part);
+  [[nodiscard]] absl::Status Add(const google::protobuf::RepeatedPtrField<v1::Volume>& part);
 
  private:
   friend class VolumeNames;

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include "core/log.h"
 #include "fs/filesystem.h"
 #include "fs/probe.h"
@@ -89,10 +91,40 @@ absl::StatusOr<FormattedDevice> FormatAgain(pool::Pool& pool, const Volume& volu
   return FormattedDevice{.device = blank, .is_new = true};
 }
 
+// A copied filesystem gets the recorded UUID before its first mount, so that it can be mounted
+// beside its origin. The device shows the origin's UUID until then, or already the new one after a
+// kill.
+absl::StatusOr<FormattedDevice> AdoptFilesystem(pool::Pool& pool, const Volume& volume,
+                                                const os::BlockDevice& device,
+                                                const std::string& undo_path) {
+  const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
+  if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
+  RETURN_IF_ERROR(filesystem->UndoInterrupted(device, undo_path));
+  ASSIGN_OR_RETURN(const fs::ProbeResult found, fs::Probe(device));
+  std::vector<std::string> known = volume.inherited_uuids;
+  known.push_back(volume.filesystem_uuid);
+  if (found.content == fs::Content::kNothingRecognised ||
+      found.signature.type != volume.filesystem ||
+      std::ranges::find(known, found.signature.uuid) == known.end()) {
+    return FailedPrecondition(
+        "volume '{}' is a copy and must hold the {} of its source, but {} holds {}: it is left "
+        "alone; delete the volume and restore it again",
+        volume.id.ToString(), volume.filesystem, device.path,
+        found.content == fs::Content::kNothingRecognised
+            ? "nothing that is recognised"
+            : fmt::format("{} {}", found.signature.type, found.signature.uuid));
+  }
+  RETURN_IF_ERROR(filesystem->ChangeUuid(device, volume.filesystem_uuid, undo_path));
+  RETURN_IF_ERROR(fs::RequireFilesystem(device, volume.filesystem, volume.filesystem_uuid));
+  RETURN_IF_ERROR(pool.FinishAdoption(volume.id));
+  return FormattedDevice{.device = device, .is_new = false};
+}
+
 }  // namespace
 
 absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool, const Volume& volume,
-                                                const os::BlockDevice& device) {
+                                                const os::BlockDevice& device,
+                                                const std::string& undo_path) {
   switch (volume.state) {
     case VolumeState::kFormatted:
       RETURN_IF_ERROR(fs::RequireFilesystem(device, volume.filesystem, volume.filesystem_uuid));
@@ -101,6 +133,8 @@ absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool, const Volume& 
       return FormatFirst(pool, volume, device);
     case VolumeState::kFormatting:
       return FormatAgain(pool, volume, device);
+    case VolumeState::kInherited:
+      return AdoptFilesystem(pool, volume, device, undo_path);
     case VolumeState::kAllocating:
     case VolumeState::kDeleting:
       break;

@@ -27,8 +27,10 @@ struct FormattedDevice {
 // anything that is not the recorded filesystem (for a volume never formatted: anything at all,
 // unless the pool noted with the bytes that it is the volume's own); its bytes are left as they
 // are. INTERNAL when mkfs failed or the device cannot be read; a repetition continues.
+// `undo_path` as in Filesystem::ChangeUuid.
 [[nodiscard]] absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool,
                                                               const Volume& volume,
-                                                              const os::BlockDevice& device);
+                                                              const os::BlockDevice& device,
+                                                              const std::string& undo_path);
 
 }  // namespace holdfast::node

@@ -97,7 +97,8 @@ absl::StatusOr<PreparedDevice> PrepareDevice(pool::Pool& pool, const Volume& vol
     ASSIGN_OR_RETURN(open, os::OpenBlockDevice(attached, O_RDONLY));
     RETURN_IF_ERROR(filesystem.UndoInterrupted(attached, undo_path));
   }
-  ASSIGN_OR_RETURN(const FormattedDevice formatted, EnsureFormatted(pool, volume, attached));
+  ASSIGN_OR_RETURN(const FormattedDevice formatted,
+                   EnsureFormatted(pool, volume, attached, undo_path));
   const BlockDevice& device = formatted.device;
   if (!formatted.is_new && !recorded) {  // only its record was old
     RETURN_IF_ERROR(filesystem.UndoInterrupted(device, undo_path));

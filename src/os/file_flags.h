@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the filesystem stores one file: the attributes that change how it is written (chattr(1)), and
-// whether it shares blocks with others after a reflink copy (xfs, btrfs) or a snapshot (btrfs).
+// File attributes that change how the filesystem writes a file (chattr(1)).
 #pragma once
 
 #include <cstddef>
@@ -22,11 +21,5 @@ namespace holdfast::os {
 // nothing on a filesystem without this flag; ext4, xfs and btrfs have it. INTERNAL when the flag
 // cannot be set.
 [[nodiscard]] absl::Status MakeWritesSynchronous(int file_fd);
-
-// True if one of the first `limit` extents of the file is shared (FIEMAP_EXTENT_SHARED, FIEMAP in
-// Documentation/filesystems/fiemap.rst). False on filesystems that share nothing or have no FIEMAP.
-// Reads nothing but the map itself: about 0.1 us per extent on xfs, about 10 us on btrfs, which
-// searches for each extent's other users. INTERNAL when the map cannot be read.
-[[nodiscard]] absl::StatusOr<bool> SharesExtents(int file_fd, std::size_t limit);
 
 }  // namespace holdfast::os

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 
+#include "os/shared_extents.h"
 #include "os/unique_fd.h"
 
 namespace holdfast::os {
@@ -145,6 +146,15 @@ absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd) {
   if (unit == 0 || unit > kLargeSector) return DirectIoSupport{};
   return DirectIoSupport{.direct_io = true,
                          .sector_size = unit <= kSmallSector ? kSmallSector : kLargeSector};
+}
+
+bool CanShareBlocks(int directory_fd) {
+  const auto make = [&] {
+    return UniqueFd(::openat(directory_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  };
+  const UniqueFd source = make();
+  const UniqueFd copy = make();
+  return source.valid() && copy.valid() && CloneFile(source.get(), copy.get()).ok();
 }
 
 }  // namespace holdfast::os

@@ -38,4 +38,8 @@ struct DirectIoSupport {
 // filesystem has no unnamed files; direct I/O with 4096 where the disk is too full for the test.
 [[nodiscard]] absl::StatusOr<DirectIoSupport> ProbeDirectIo(int directory_fd);
 
+// Whether files below the directory can share blocks (FICLONE, ioctl_ficlone(2): xfs made with
+// reflink=1, btrfs). Tries it on two unnamed temporary files; false also where that is impossible.
+[[nodiscard]] bool CanShareBlocks(int directory_fd);
+
 }  // namespace holdfast::os

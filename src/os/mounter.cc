@@ -125,6 +125,28 @@ absl::Status MountFilesystem(const DeviceMount& mount, const RequestPath& target
   return MountError(context.get(), rc, mount, target.path());
 }
 
+absl::Status MountForAMoment(const DeviceMount& mount) {
+  RETURN_IF_ERROR(RequireBlockDevice(mount.device));
+  const auto failed = [&] {
+    return OsError(errno, fmt::format("cannot mount '{}' ({})", mount.device, mount.filesystem));
+  };
+  const UniqueFd context(::fsopen(mount.filesystem.c_str(), FSOPEN_CLOEXEC));
+  if (!context.valid() ||
+      ::fsconfig(context.get(), FSCONFIG_SET_STRING, "source", mount.device.c_str(), 0) != 0) {
+    return failed();
+  }
+  std::vector<std::string> flags = mount.flags;
+  if (mount.read_only) flags.emplace_back("ro");
+  for (const std::string& flag : flags) {
+    if (::fsconfig(context.get(), FSCONFIG_SET_FLAG, flag.c_str(), nullptr, 0) != 0)
+      return failed();
+  }
+  if (::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) return failed();
+  // Closed at once, and unmounted by that.
+  const UniqueFd detached(::fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
+  return detached.valid() ? absl::OkStatus() : failed();
+}
+
 absl::Status BindMount(const UniqueFd& source, const std::string& name, const RequestPath& target,
                        bool read_only, const std::vector<std::string>& flags) {
   ASSIGN_OR_RETURN(const UniqueFd handle, target.OpenHandle());

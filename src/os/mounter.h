@@ -25,6 +25,11 @@ struct DeviceMount {
 // of RequestPath::OpenHandle when there is no directory.
 [[nodiscard]] absl::Status MountFilesystem(const DeviceMount& mount, const RequestPath& target);
 
+// Mounts a filesystem where no program sees it and unmounts it again, which replays its log and
+// leaves it clean (fsopen, fsmount, kernel 5.2). The flags are not checked. INTERNAL with the
+// kernel's reason.
+[[nodiscard]] absl::Status MountForAMoment(const DeviceMount& mount);
+
 // Binds `source`, an open directory or device node (O_PATH suffices), on `target` (of the same
 // type): the object that was checked is bound, even if its path leads elsewhere by now. `name`
 // names the source in errors. A read-only bind is read-only before it becomes visible (open_tree,

@@ -252,6 +252,22 @@ absl::StatusOr<std::vector<Volume>> AwaitedPool::List(const std::string& after_u
   return pool->List(after_uuid, limit);
 }
 
+absl::Status AwaitedPool::DeleteSnapshot(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->DeleteSnapshot(id);
+}
+
+absl::StatusOr<Volume> AwaitedPool::GetSnapshot(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->GetSnapshot(id);
+}
+
+absl::StatusOr<std::vector<Volume>> AwaitedPool::ListSnapshots(const std::string& after_uuid,
+                                                               std::size_t limit) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->ListSnapshots(after_uuid, limit);
+}
+
 absl::StatusOr<Volume> AwaitedPool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->Grow(id, required, limit);
@@ -316,6 +332,11 @@ absl::Status AwaitedPool::StartFormatting(const VolumeId& id, const std::string&
 absl::Status AwaitedPool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->FinishFormatting(id);
+}
+
+absl::Status AwaitedPool::FinishAdoption(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->FinishAdoption(id);
 }
 
 absl::StatusOr<std::string> AwaitedPool::FormattedUuid(const VolumeId& id) {

@@ -62,6 +62,10 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                          std::size_t limit) override;
+  [[nodiscard]] absl::Status DeleteSnapshot(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
+                                                                  std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
@@ -80,6 +84,7 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::Status StartFormatting(const VolumeId& id,
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
+  [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
   [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
 

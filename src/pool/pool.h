@@ -86,9 +86,18 @@ class Pool {
   // The id that a volume of this CO name has or would have.
   [[nodiscard]] virtual VolumeId IdForName(const std::string& name) const = 0;
 
-  // Makes the volume, or returns the one of that name. ALREADY_EXISTS: one with other properties;
-  // RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be. UNAVAILABLE: failed
-  // and could not be undone yet; a repetition continues.
+  // The same of a snapshot: in a name space of its own, so that no volume has the UUID.
+  [[nodiscard]] VolumeId IdForSnapshotName(const std::string& name) const {
+    VolumeId id = IdForName(kSnapshots);
+    id.uuid = *UuidOfName(id.uuid, name);  // a UUID, as UuidOfName requires
+    return id;
+  }
+
+  // Makes the volume or snapshot, or returns the one of that name. ALREADY_EXISTS: one with other
+  // properties; RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be.
+  // UNAVAILABLE: failed and could not be undone yet; a repetition continues. If there is a source,
+  // the caller holds its lock, too. NOT_FOUND: there is no such source; INVALID_ARGUMENT: it cannot
+  // become what is asked for; FAILED_PRECONDITION: it cannot be copied, and what is needed.
   [[nodiscard]] virtual absl::StatusOr<Volume> Create(const VolumeSpec& spec) = 0;
 
   // Removes the volume and its bytes. OK if there is none. FAILED_PRECONDITION, with the volume
@@ -102,6 +111,12 @@ class Pool {
   // out volumes whose records are damaged; fails if the records cannot be read now.
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                                  std::size_t limit) = 0;
+
+  // As Delete, Get and List, of snapshots. A snapshot is never in use.
+  [[nodiscard]] virtual absl::Status DeleteSnapshot(const VolumeId& id) = 0;
+  [[nodiscard]] virtual absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) = 0;
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> ListSnapshots(
+      const std::string& after_uuid, std::size_t limit) = 0;
 
   // Makes the volume at least `required` and at most `limit` (0: none) bytes large and lets an
   // attached device see it. Never shrinks: a larger volume is returned as it is.
@@ -171,6 +186,10 @@ class Pool {
   // The UUID of the filesystem that FinishFormatting noted with the bytes, whatever the record says
   // now; "" if there is no such note. INTERNAL when it cannot be read.
   [[nodiscard]] virtual absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) = 0;
+
+  // inherited -> formatted: the copied filesystem has the recorded UUID now. Durable before it
+  // returns, and noted with the bytes as FinishFormatting does.
+  [[nodiscard]] virtual absl::Status FinishAdoption(const VolumeId& id) = 0;
 
   // Makes every byte of a volume in state formatting zero again, so that an interrupted mkfs can be
   // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state, and where

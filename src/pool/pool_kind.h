@@ -11,6 +11,7 @@
 #include "core/pool_config.h"
 #include "os/device_owner.h"
 #include "pool/pool.h"
+#include "pool/quiesce.h"
 #include "state/undo_files.h"
 
 namespace holdfast::pool {
@@ -26,6 +27,7 @@ struct Process {
   int state_directory_fd = -1;
   std::string boot_id;                 // of this node, now
   const state::UndoFiles& undo_files;  // outlive the pools
+  Quiesce quiesce;                     // may be called as long as the pools live
 };
 
 struct PoolKind {
@@ -37,6 +39,9 @@ struct PoolKind {
   absl::StatusOr<std::unique_ptr<Pool>> (*open)(const PoolConfig& config, const Process& process);
 
   os::DeviceProof proof;
+
+  // Such pools can make snapshots and copies of volumes, if their storage can.
+  bool makes_copies = false;
 
   // FAILED_PRECONDITION, with the remedy, if this node cannot make devices of such pools. Null:
   // nothing to check. Cheap; thread-safe.

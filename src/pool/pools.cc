@@ -86,13 +86,23 @@ absl::StatusOr<Pools::Located> Pools::LocateAs(const std::string& volume_id, con
 }
 
 absl::StatusOr<std::vector<Volume>> Pools::List(const std::string& after, std::size_t limit) const {
+  return ListWith(&Pool::List, after, limit);
+}
+
+absl::StatusOr<std::vector<Volume>> Pools::ListSnapshots(const std::string& after,
+                                                         std::size_t limit) const {
+  return ListWith(&Pool::ListSnapshots, after, limit);
+}
+
+absl::StatusOr<std::vector<Volume>> Pools::ListWith(ListOfPool list, const std::string& after,
+                                                    std::size_t limit) const {
   const VolumeId last = VolumeId::Parse(after).value_or(VolumeId{});
   std::vector<Volume> volumes;
   for (auto entry = pools_.lower_bound(last.pool); entry != pools_.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
     const std::string start = entry->first == last.pool ? last.uuid : "";
     ASSIGN_OR_RETURN(std::vector<Volume> part,
-                     entry->second->List(start, limit == 0 ? 0 : limit - volumes.size()));
+                     ((*entry->second).*list)(start, limit == 0 ? 0 : limit - volumes.size()));
     std::move(part.begin(), part.end(), std::back_inserter(volumes));
   }
   return volumes;

@@ -58,6 +58,10 @@ class Pools final {
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after,
                                                          std::size_t limit) const;
 
+  // The same of snapshots; `after` is where one is, as VolumeId::ToString.
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after,
+                                                                  std::size_t limit) const;
+
   // The condition of each of these volumes, which List gave; of a pool that hangs, that it does.
   // INVALID_ARGUMENT if a pool is unknown.
   [[nodiscard]] absl::StatusOr<std::vector<VolumeCondition>> Conditions(
@@ -71,6 +75,11 @@ class Pools final {
   [[nodiscard]] const Questions& questions() const { return questions_; }
 
  private:
+  using ListOfPool = absl::StatusOr<std::vector<Volume>> (Pool::*)(const std::string&, std::size_t);
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListWith(ListOfPool list,
+                                                             const std::string& after,
+                                                             std::size_t limit) const;
+
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   Pool* default_ = nullptr;
   const os::DeviceOwners devices_;

@@ -56,7 +56,7 @@ class VolumeRecords {
   [[nodiscard]] virtual absl::Status RemoveRemains(const std::string& uuid) = 0;
 };
 
-// What the bytes of a volume show by themselves, whatever its record says.
+// What the bytes of a volume or snapshot show by themselves, whatever its record says.
 class VolumeBytes {
  public:
   virtual ~VolumeBytes() = default;
@@ -73,6 +73,10 @@ class VolumeBytes {
   // The UUID of the filesystem that was noted with the bytes (VolumeBackend::Mark); "" without
   // such a note, which proves nothing. INTERNAL if it cannot be read.
   [[nodiscard]] virtual absl::StatusOr<std::string> ReadMark(const VolumeRecord& record) = 0;
+
+  // Whether it was noted with the bytes that they are a complete copy
+  // (VolumeBackend::MarkCopied); without such a note nothing is proved.
+  [[nodiscard]] virtual absl::StatusOr<bool> IsMarkedCopied(const VolumeRecord& record) = 0;
 };
 
 // The bytes and the devices. Changes are durable when a function returns OK.
@@ -87,7 +91,25 @@ class VolumeBackend : public VolumeBytes {
   // RESOURCE_EXHAUSTED without room.
   [[nodiscard]] virtual absl::StatusOr<std::string> Make(const VolumeRecord& record) = 0;
 
-  // Removes bytes that Make found and that were never used.
+  // Makes the bytes as Make does, with those of `source` at one instant of the call, followed by
+  // zeros. FAILED_PRECONDITION, saying what is needed, if the storage cannot copy so.
+  [[nodiscard]] virtual absl::StatusOr<std::string> Copy(const VolumeRecord& source,
+                                                         const VolumeRecord& record) = 0;
+
+  // Notes with the bytes that they are the complete copy that the record asked for. OK without a
+  // note where the storage keeps none.
+  [[nodiscard]] virtual absl::Status MarkCopied(const VolumeRecord& record) = 0;
+
+  // Whether a complete copy may still share storage with its source, so that overwriting one of
+  // them needs room. False where sharing needs no room of the pool's account.
+  [[nodiscard]] virtual absl::StatusOr<bool> SharesStorage(const VolumeRecord& record) = 0;
+
+  // Gives the copy storage of its own, for about half a second; true when it has all, and
+  // SharesStorage is false from then on. FAILED_PRECONDITION if that cannot be done while there is
+  // a device; RESOURCE_EXHAUSTED without room.
+  [[nodiscard]] virtual absl::StatusOr<bool> Unshare(const VolumeRecord& record) = 0;
+
+  // Removes bytes that Make or Copy found and that were never used.
   [[nodiscard]] virtual absl::Status RemoveUnfinished(const VolumeRecord& record) = 0;
 
   // Makes them at least `size` bytes; the new ones read as zeros. RESOURCE_EXHAUSTED without room.
@@ -112,8 +134,10 @@ class VolumeBackend : public VolumeBytes {
   // storage keeps none.
   [[nodiscard]] virtual absl::Status Mark(const VolumeRecord& record) = 0;
 
-  // Bytes that are allocated for the volume now.
+  // Bytes that are allocated for the volume alone now.
   [[nodiscard]] virtual absl::StatusOr<Bytes> Allocated(const VolumeRecord& record) = 0;
+  // The same with those that it shares.
+  [[nodiscard]] virtual absl::StatusOr<Bytes> Occupied(const VolumeRecord& record) = 0;
 
   // Puts the bytes where no call finds them, for good; OK if there are none. Purge then frees them.
   [[nodiscard]] virtual absl::Status Discard(const VolumeRecord& record) = 0;

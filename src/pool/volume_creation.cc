@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creation: reserve, record "allocating", make the bytes, record "ready".
+// Creation: reserve, record "allocating", make the bytes, record "ready". A copy is marked before
+// that, so that a record which is older than it can be recognised.
 //
 // What a kill leaves after each step, and who cleans up (Repair, or a repeated call): a record
-// "allocating", with or without bytes: removed, because CreateVolume never returned it; a
-// record "ready": the volume, found again by its name.
+// "allocating", with or without bytes: removed, because CreateVolume never returned it; the same
+// with a copy that is marked: completed, because the record may also be an old one of a copy that
+// is in use; a record "ready" or "inherited": the volume, found again by its name.
 //
 // In a pool that several processes serve, another one may be completing the creation. Its record
 // says when it began, and every step after it holds only if the record is still the same.
@@ -47,6 +49,10 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
   // a full pool, too.
   const auto existing = records_.Read(id.uuid);
   if (existing.ok() && IsUsable(existing->volume.state)) return UseExisting(*existing, spec);
+  if (existing.ok() && IsCompleteCopy(*existing)) {
+    RETURN_IF_ERROR(RequireSame(existing->volume, spec));
+    return FinishCopy(*existing);
+  }
   if (existing.ok()) {
     RETURN_IF_ERROR(RequireAbandoned(*existing));
     RETURN_IF_ERROR(RequireUnwanted(backend_, *existing));
@@ -69,7 +75,8 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
 VolumeRecord VolumeLifecycle::NewRecord(const VolumeSpec& spec, const std::string& uuid,
                                         Bytes capacity, std::uint32_t sector_size, absl::Time now) {
   return VolumeRecord{
-      .volume = {.id = {.pool = "", .node = "", .uuid = uuid},
+      .volume = {.role = spec.role,
+                 .id = {.pool = "", .node = "", .uuid = uuid},
                  .name = spec.name,
                  .capacity_bytes = capacity,
                  .provisioning = spec.provisioning,
@@ -79,7 +86,9 @@ VolumeRecord VolumeLifecycle::NewRecord(const VolumeSpec& spec, const std::strin
                  .filesystem_uuid = "",
                  .mkfs_options = spec.mkfs_options,
                  .parameters = spec.parameters,
-                 .created_at = Rfc3339(now)},
+                 .created_at = Rfc3339(now),
+                 .source = spec.source,
+                 .inherited_uuids = {}},
       .grow_to_bytes = 0,
       .sector_size = sector_size,
       .image_name = "",
@@ -112,56 +121,101 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::UseExisting(const VolumeRecord& re
 absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& spec,
                                                               const VolumeId& id,
                                                               std::uint32_t sector_size) {
-  ASSIGN_OR_RETURN(const Bytes capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
   Begun begun;
-  ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, spec.provisioning, capacity));
-  begun.record = NewRecord(spec, id.uuid, capacity, sector_size, now_());
+  if (spec.source) {
+    ASSIGN_OR_RETURN(begun.source, ReadSource(spec));
+    ASSIGN_OR_RETURN(begun.record, NewCopyRecord(spec, id.uuid, *begun.source, now_()));
+  } else {
+    ASSIGN_OR_RETURN(const Bytes capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
+    begun.record = NewRecord(spec, id.uuid, capacity, sector_size, now_());
+  }
+  const Volume& volume = begun.record.volume;
+  Bytes promised = volume.capacity_bytes;
+  if (volume.role == VolumeRole::kSnapshot) {
+    ASSIGN_OR_RETURN(promised, backend_.Occupied(*begun.source));
+  }
+  ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, volume.provisioning, promised));
   begun.record.image_name = backend_.NewName(id.uuid);
   const absl::Status inserted = records_.Insert(begun.record);
   if (inserted.ok()) return begun;
   if (records_.AreShared()) return inserted;  // of this creation there is a record at most
   begun.reservation.reset();
-  return UndoCreation(begun.record, inserted);
+  return UndoCreation(begun, inserted);
+}
+
+// The source as its record and its bytes have it now.
+absl::StatusOr<VolumeRecord> VolumeLifecycle::ReadSource(const VolumeSpec& spec) {
+  ASSIGN_OR_RETURN(VolumeRecord source, Get(spec.source->id, spec.source->role));
+  Volume& volume = source.volume;
+  if (volume.role == VolumeRole::kSnapshot || volume.access_type == AccessType::kBlock)
+    return source;
+  if (volume.state == VolumeState::kFormatting) {
+    return FailedPrecondition(
+        "the formatting of volume '{}' was interrupted, so there is nothing to copy yet; it is "
+        "repeated when a pod uses the volume",
+        spec.source->id.ToString());
+  }
+  if (volume.state != VolumeState::kReady) return source;
+  // The record may be older than a filesystem that is there.
+  ASSIGN_OR_RETURN(const std::string mark, backend_.ReadMark(source));
+  if (!mark.empty()) {
+    volume.state = VolumeState::kFormatted;
+    volume.filesystem_uuid = mark;
+  }
+  return source;
 }
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::Complete(Begun begun) {
   VolumeRecord& record = begun.record;
-  if (const absl::Status filled = Fill(record); !filled.ok()) {
+  if (const absl::Status filled = Fill(begun); !filled.ok()) {
     begun.reservation.reset();
-    return UndoCreation(record, filled);
+    return UndoCreation(begun, filled);
   }
   const Volume& volume = record.volume;
-  space_.Set(volume.id.uuid, volume.provisioning, volume.capacity_bytes,
-             volume.provisioning == Provisioning::kThick ? volume.capacity_bytes : 0);
+  Bytes allocated = volume.provisioning == Provisioning::kThick ? volume.capacity_bytes : 0;
+  if (begun.source) allocated = backend_.Allocated(record).value_or(0);
+  space_.Set(volume.id.uuid, volume.provisioning, Promised(record).value_or(volume.capacity_bytes),
+             allocated);
   begun.reservation->Commit();
   return record;
 }
 
-absl::Status VolumeLifecycle::Fill(VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const std::string image_id, MakeBytes(record));
+absl::Status VolumeLifecycle::Fill(Begun& begun) {
+  VolumeRecord& record = begun.record;
+  ASSIGN_OR_RETURN(const std::string image_id, MakeBytes(begun));
+  if (begun.source) {
+    begun.marked = true;
+    RETURN_IF_ERROR(backend_.MarkCopied(record));
+  }
   const VolumeRecord allocating = record;
-  record.volume.state = VolumeState::kReady;
+  record.volume.state = FirstStateOf(record.volume);
   record.image_id = image_id;
   RETURN_IF_ERROR(records_.Replace(allocating, record));
   return records_.SyncName();  // before the CO gets its answer
 }
 
-absl::StatusOr<std::string> VolumeLifecycle::MakeBytes(const VolumeRecord& record) {
-  auto made = backend_.Make(record);
+absl::StatusOr<std::string> VolumeLifecycle::MakeBytes(const Begun& begun) {
+  const VolumeRecord& record = begun.record;
+  const auto make = [&] {
+    return begun.source ? backend_.Copy(*begun.source, record) : backend_.Make(record);
+  };
+  auto made = make();
   if (!absl::IsAlreadyExists(made.status())) return made;
   RETURN_IF_ERROR(RequireUnwanted(backend_, record));
   RETURN_IF_ERROR(backend_.RemoveUnfinished(record));
-  return backend_.Make(record);
+  return make();
 }
 
-absl::Status VolumeLifecycle::UndoCreation(VolumeRecord record, const absl::Status& cause) {
+absl::Status VolumeLifecycle::UndoCreation(const Begun& begun, const absl::Status& cause) {
+  VolumeRecord record = begun.record;
   record.volume.state = VolumeState::kAllocating;  // CreateVolume fails, so the CO does not know it
   record.image_id.clear();
   if (records_.AreShared() && IsUncertain(cause)) {
     if (!absl::IsUnavailable(cause)) RemoveUnnamed(record);
     return WithCode(cause, absl::StatusCode::kUnavailable);  // the record may be left: repeat it
   }
-  absl::Status removed = RequireUnwanted(backend_, record);
+  // Of a copy that this call itself has marked nobody knows.
+  absl::Status removed = begun.marked ? absl::OkStatus() : RequireUnwanted(backend_, record);
   if (removed.ok()) removed = FinishDeletion(record);
   if (removed.ok()) return cause;
   AccountStored(record.volume.id.uuid);

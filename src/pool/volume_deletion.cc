@@ -13,8 +13,11 @@
 
 namespace holdfast::pool {
 
-absl::Status VolumeLifecycle::Delete(const VolumeId& id) {
+absl::Status VolumeLifecycle::Delete(const VolumeId& id, VolumeRole role) {
   auto record = records_.Read(id.uuid);
+  if (record.ok() && IsUsable(record->volume.state) && record->volume.role != role) {
+    return absl::OkStatus();  // no such id was ever given out
+  }
   if (absl::IsNotFound(record.status())) {  // perhaps discarded by a call that failed then
     RETURN_IF_ERROR(Forget(NoRecordOf(id.uuid)));
     return FinishDeletion(NoRecordOf(id.uuid));

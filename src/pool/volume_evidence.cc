@@ -16,8 +16,11 @@ absl::Status RecordIsOlder(std::string_view record_says, std::string_view image_
 
 absl::Status RequireNeverUsed(VolumeBytes& bytes, const VolumeRecord& record) {
   constexpr std::string_view kSays = "its creation was not completed";
+  ASSIGN_OR_RETURN(const bool copied, bytes.IsMarkedCopied(record));
+  if (copied) return RecordIsOlder(kSays, "its image is a complete copy");
   ASSIGN_OR_RETURN(const std::string mark, bytes.ReadMark(record));
   if (!mark.empty()) return RecordIsOlder(kSays, "its image was formatted");
+  if (record.volume.source) return absl::OkStatus();  // a part of the copy
   ASSIGN_OR_RETURN(const bool data, bytes.HoldData(record, 0));
   return data ? RecordIsOlder(kSays, "its image holds data") : absl::OkStatus();
 }

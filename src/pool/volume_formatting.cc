@@ -78,4 +78,18 @@ absl::Status VolumeLifecycle::Zero(const VolumeId& id) {
   return backend_.Zero(record);
 }
 
+absl::Status VolumeLifecycle::FinishAdoption(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
+  RETURN_IF_ERROR(backend_.RequireHeldHere(present));
+  if (present.volume.state != VolumeState::kInherited) {
+    return FailedPrecondition("volume '{}' is {}, not inherited", id.ToString(),
+                              ToString(present.volume.state));
+  }
+  VolumeRecord record = present;
+  record.volume.state = VolumeState::kFormatted;
+  // Before the record, as after formatting.
+  RETURN_IF_ERROR(backend_.Mark(record));
+  return records_.Replace(present, record);
+}
+
 }  // namespace holdfast::pool

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The volume state machine: the order of steps in which volumes of every kind of pool are created,
-// formatted, grown, repaired and deleted, and what has to be proved before each. docs/on-disk.md
-// has the states; docs/adr/0023 says why this is written once.
+// The volume state machine: the order of steps in which volumes and snapshots of every kind of pool
+// are created, formatted, grown, repaired and deleted, and what has to be proved before each.
+// docs/on-disk.md has the states; docs/adr/0023 says why this is written once, and 0025 why
+// snapshots are part of it.
 #pragma once
 
 #include <absl/time/clock.h>
@@ -24,13 +25,15 @@ class VolumeLifecycle final {
                   absl::Time (*now)() = absl::Now)
       : records_(records), backend_(backend), space_(space), now_(now) {}
 
-  // Pool::Create; `id` is the one of the spec's name, `sector_size` that of the device.
+  // Pool::Create; `id` is the one of the spec's name, `sector_size` that of the device if there is
+  // no source. The caller holds the lock of the source, too.
   [[nodiscard]] absl::StatusOr<VolumeRecord> Create(const VolumeSpec& spec, const VolumeId& id,
                                                     std::uint32_t sector_size);
-  // Pool::Delete
-  [[nodiscard]] absl::Status Delete(const VolumeId& id);
-  // Pool::Get
-  [[nodiscard]] absl::StatusOr<VolumeRecord> Get(const VolumeId& id);
+  // Pool::Delete and Pool::DeleteSnapshot
+  [[nodiscard]] absl::Status Delete(const VolumeId& id, VolumeRole role = VolumeRole::kVolume);
+  // Pool::Get and Pool::GetSnapshot
+  [[nodiscard]] absl::StatusOr<VolumeRecord> Get(const VolumeId& id,
+                                                 VolumeRole role = VolumeRole::kVolume);
   // Pool::Grow
   [[nodiscard]] absl::StatusOr<VolumeRecord> Grow(const VolumeId& id, Bytes required, Bytes limit);
   // Pool::MapDevice
@@ -41,6 +44,8 @@ class VolumeLifecycle final {
                                              const std::string& filesystem_uuid);
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id);
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id);
+  // Pool::FinishAdoption
+  [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id);
   [[nodiscard]] absl::Status Zero(const VolumeId& id);
 
   // What an earlier call left half done; nothing without a record. Needs no lock and changes
@@ -54,24 +59,40 @@ class VolumeLifecycle final {
   [[nodiscard]] static VolumeRecord NewRecord(const VolumeSpec& spec, const std::string& uuid,
                                               Bytes capacity, std::uint32_t sector_size,
                                               absl::Time now);
+  // The same for a copy of `source`, which has its sector size. A snapshot has its other
+  // properties, too. INVALID_ARGUMENT if it cannot become what is asked for; OUT_OF_RANGE if it
+  // does not fit into the capacity limit.
+  [[nodiscard]] static absl::StatusOr<VolumeRecord> NewCopyRecord(const VolumeSpec& spec,
+                                                                  const std::string& uuid,
+                                                                  const VolumeRecord& source,
+                                                                  absl::Time now);
   // At the start: enters the volume into lists and the account of space. An error says what is
   // damaged; its bytes are counted all the same.
   [[nodiscard]] absl::Status Count(const std::string& uuid);
 
  private:
+  // volume_copy.cc
+  // In which a new volume comes into use.
+  static VolumeState FirstStateOf(const Volume& volume);
+  // Whether only the record's last step is missing.
+  bool IsCompleteCopy(const VolumeRecord& record);
+  absl::StatusOr<VolumeRecord> FinishCopy(const VolumeRecord& record);
   // volume_creation.cc
   absl::Status RequireAbandoned(const VolumeRecord& record) const;
   absl::StatusOr<VolumeRecord> UseExisting(const VolumeRecord& record, const VolumeSpec& spec);
   struct Begun {
     VolumeRecord record;
+    std::optional<VolumeRecord> source;
     std::unique_ptr<Reservation> reservation;
+    bool marked = false;  // the mark of a complete copy is this call's own
   };
   absl::StatusOr<Begun> Begin(const VolumeSpec& spec, const VolumeId& id,
                               std::uint32_t sector_size);
   absl::StatusOr<VolumeRecord> Complete(Begun begun);
-  absl::Status Fill(VolumeRecord& record);
-  absl::StatusOr<std::string> MakeBytes(const VolumeRecord& record);
-  absl::Status UndoCreation(VolumeRecord record, const absl::Status& cause);
+  absl::Status Fill(Begun& begun);
+  absl::StatusOr<std::string> MakeBytes(const Begun& begun);
+  absl::StatusOr<VolumeRecord> ReadSource(const VolumeSpec& spec);
+  absl::Status UndoCreation(const Begun& begun, const absl::Status& cause);
   void RemoveUnnamed(const VolumeRecord& record);
 
   // volume_deletion.cc
@@ -93,6 +114,8 @@ class VolumeLifecycle final {
   std::optional<LeftoverKind> LeftoverIn(const VolumeRecord& record);
   // Whether the volume is in lists and in the account of space as its record has it. A call that
   // failed in the middle may have left it otherwise.
+  bool NeedsOwnStorage(const VolumeRecord& record);
+  absl::StatusOr<Bytes> Promised(const VolumeRecord& record);
   bool IsAccounted(const VolumeRecord& record);
   absl::Status Account(const VolumeRecord& record);
   // Accounts the volume as its stored record has it: the write of a record that failed may have

@@ -5,10 +5,16 @@ namespace holdfast::pool {
 
 absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
   const auto differs = [&](std::string_view what) {
-    return AlreadyExists("a volume named '{}' exists with another {}", spec.name, what);
+    return AlreadyExists("a {} named '{}' exists with another {}", ToString(spec.role), spec.name,
+                         what);
   };
+  if (volume.role != spec.role) return differs("role");
+  if (volume.source != spec.source) return differs("content source");
   // Two names with one UUID would need a SHA-1 collision; the name in the record decides.
   if (volume.name != spec.name) return differs("name");
+  if (spec.role == VolumeRole::kSnapshot) {
+    return volume.parameters == spec.parameters ? absl::OkStatus() : differs("set of parameters");
+  }
   if (volume.capacity_bytes < spec.capacity.required ||
       (spec.capacity.limit != 0 && volume.capacity_bytes > spec.capacity.limit)) {
     return differs(fmt::format("capacity ({} bytes)", volume.capacity_bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/volume_record.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/checked_json.h"
@@ -12,11 +13,28 @@ using nlohmann::json;
 
 constexpr int kSchemaVersion = 1;
 
+absl::Status CheckSource(const Volume& volume) {
+  const bool snapshot = volume.role == VolumeRole::kSnapshot;
+  const bool changes = volume.state == VolumeState::kFormatting ||
+                       volume.state == VolumeState::kFormatted ||
+                       volume.state == VolumeState::kInherited;
+  if (snapshot && (!volume.source || changes)) {
+    return Internal("volume record is damaged: a snapshot without a source, or one that changes");
+  }
+  const bool inherits = !volume.inherited_uuids.empty();
+  if ((inherits && !volume.source) || (volume.state == VolumeState::kInherited && !inherits) ||
+      !std::ranges::all_of(volume.inherited_uuids, IsUuid)) {
+    return Internal("volume record is damaged: impossible inherited filesystem");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckConsistency(const VolumeRecord& record) {
   const Volume& volume = record.volume;
   const bool mount = volume.access_type == AccessType::kMount;
-  const bool has_uuid =
-      volume.state == VolumeState::kFormatting || volume.state == VolumeState::kFormatted;
+  const bool has_uuid = volume.state == VolumeState::kFormatting ||
+                        volume.state == VolumeState::kFormatted ||
+                        volume.state == VolumeState::kInherited;
   if (!IsUuid(volume.id.uuid)) return Internal("volume record is damaged: bad uuid");
   if (volume.capacity_bytes <= 0 || volume.capacity_bytes % kVolumeGranularity != 0) {
     return Internal("volume record is damaged: impossible capacity {}", volume.capacity_bytes);
@@ -27,7 +45,7 @@ absl::Status CheckConsistency(const VolumeRecord& record) {
   if (mount == volume.filesystem.empty() || (has_uuid && !IsUuid(volume.filesystem_uuid))) {
     return Internal("volume record is damaged: filesystem and state contradict each other");
   }
-  return absl::OkStatus();
+  return CheckSource(volume);
 }
 
 // The library would take 1e9, and turn what is too large for the type into another number.
@@ -47,9 +65,23 @@ absl::StatusOr<std::uint32_t> SectorSize(const json& object) {
   return Internal("volume record is damaged: impossible sector size {}", size);
 }
 
+absl::StatusOr<std::optional<ContentSource>> SourceIn(const json& object) {
+  if (!object.contains("source")) return std::nullopt;
+  const auto text = object.at("source").get<std::string>();
+  if (const auto snapshot = ParseSnapshotId(text))
+    return ContentSource{VolumeRole::kSnapshot, *snapshot};
+  if (const auto volume = VolumeId::Parse(text)) return ContentSource{VolumeRole::kVolume, *volume};
+  return Internal("volume record is damaged: impossible source '{}'", text);
+}
+
 absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   VolumeRecord record;
   Volume& volume = record.volume;
+  ASSIGN_OR_RETURN(volume.role, ParseVolumeRole(object.value("role", std::string("volume"))));
+  ASSIGN_OR_RETURN(volume.source, SourceIn(object));
+  if (object.contains("inherited_uuids")) {
+    object.at("inherited_uuids").get_to(volume.inherited_uuids);
+  }
   object.at("uuid").get_to(volume.id.uuid);
   object.at("name").get_to(volume.name);
   ASSIGN_OR_RETURN(volume.capacity_bytes, WholeNumber(object, "capacity_bytes"));
@@ -81,6 +113,7 @@ bool IsUsable(VolumeState state) {
     case VolumeState::kReady:
     case VolumeState::kFormatting:
     case VolumeState::kFormatted:
+    case VolumeState::kInherited:
       return true;
   }
   return false;
@@ -103,6 +136,9 @@ std::string EncodeRecord(const VolumeRecord& record) {
       {"parameters", volume.parameters},
       {"created_at", volume.created_at},
   };
+  if (volume.role != VolumeRole::kVolume) object["role"] = ToString(volume.role);
+  if (volume.source) object["source"] = volume.source->ToString();
+  if (!volume.inherited_uuids.empty()) object["inherited_uuids"] = volume.inherited_uuids;
   if (!record.image_name.empty()) object["image_name"] = record.image_name;
   if (!record.image_id.empty()) object["image_id"] = record.image_id;
   return EncodeChecked(std::move(object), kSchemaVersion);

@@ -17,11 +17,13 @@ constexpr absl::Duration kCreationPatience = absl::Minutes(30);
 
 }  // namespace
 
-absl::StatusOr<VolumeRecord> VolumeLifecycle::Get(const VolumeId& id) {
-  ASSIGN_OR_RETURN(VolumeRecord record, records_.Read(id.uuid));
-  if (IsUsable(record.volume.state)) return record;
-  RETURN_IF_ERROR(RequireUnwanted(backend_, record));
-  return NotFound("there is no volume '{}'", id.ToString());
+absl::StatusOr<VolumeRecord> VolumeLifecycle::Get(const VolumeId& id, VolumeRole role) {
+  auto record = records_.Read(id.uuid);
+  if (!record.ok() && !absl::IsNotFound(record.status())) return record;
+  const bool usable = record.ok() && IsUsable(record->volume.state);
+  if (usable && record->volume.role == role) return record;
+  if (record.ok() && !usable) RETURN_IF_ERROR(RequireUnwanted(backend_, *record));
+  return NotFound("there is no {} '{}'", ToString(role), ContentSource{role, id}.ToString());
 }
 
 std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uuid) {
@@ -31,12 +33,20 @@ std::optional<LeftoverKind> VolumeLifecycle::FindLeftover(const std::string& uui
 }
 
 std::optional<LeftoverKind> VolumeLifecycle::LeftoverIn(const VolumeRecord& record) {
+  if (IsCompleteCopy(record)) return LeftoverKind::kUnfinishedCreation;
   if (!RequireUnwanted(backend_, record).ok()) return LeftoverKind::kDamagedVolume;
   if (const auto kind = LeftoverKindOf(record)) return kind;
   if (!IsUsable(record.volume.state)) return std::nullopt;
   if (!IsAccounted(record)) return LeftoverKind::kUnlistedVolume;
   if (records_.HasRemains(record.volume.id.uuid)) return LeftoverKind::kTemporaryFile;
+  if (NeedsOwnStorage(record)) return LeftoverKind::kSharedStorage;
   return std::nullopt;
+}
+
+// What cannot be found out now is looked for again.
+bool VolumeLifecycle::NeedsOwnStorage(const VolumeRecord& record) {
+  return record.volume.source && record.volume.provisioning == Provisioning::kThick &&
+         backend_.SharesStorage(record).value_or(false);
 }
 
 std::optional<LeftoverKind> VolumeLifecycle::LeftoverKindOf(const VolumeRecord& record) const {
@@ -62,6 +72,10 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
   RETURN_IF_ERROR(stored.status());
   VolumeRecord record = *stored;
   if (!LeftoverIn(record)) return discarded;
+  if (IsCompleteCopy(record)) {
+    RETURN_IF_ERROR(FinishCopy(record).status());
+    return true;
+  }
   RETURN_IF_ERROR(RequireUnwanted(backend_, record));
   if (!IsUsable(record.volume.state)) {
     RETURN_IF_ERROR(backend_.RequireOnlyOwn(id.uuid));
@@ -75,11 +89,18 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
     RETURN_IF_ERROR(backend_.RefreshDevice(record));
   }
   RETURN_IF_ERROR(records_.RemoveRemains(id.uuid));
-  return true;
+  if (!NeedsOwnStorage(record)) return true;
+  const auto unshared = backend_.Unshare(record);
+  RETURN_IF_ERROR(Account(record));
+  return unshared;
 }
 
 absl::Status VolumeLifecycle::Count(const std::string& uuid) {
   const absl::StatusOr<VolumeRecord> record = records_.Read(uuid);
+  if (record.ok() && IsCompleteCopy(*record)) {  // until a repeated call or Repair completes it
+    AccountBySize(uuid);
+    return absl::OkStatus();
+  }
   const absl::Status believed = record.ok() ? RequireUnwanted(backend_, *record) : record.status();
   if (believed.ok()) return Annotate(Account(*record), fmt::format("volume {}", uuid));
   AccountBySize(uuid);
@@ -88,9 +109,16 @@ absl::Status VolumeLifecycle::Count(const std::string& uuid) {
 
 bool VolumeLifecycle::IsAccounted(const VolumeRecord& record) {
   const Volume& volume = record.volume;
-  return records_.Lists(volume.id.uuid) &&
-         space_.Has(volume.id.uuid, volume.provisioning,
-                    std::max(volume.capacity_bytes, record.grow_to_bytes));
+  if (!records_.Lists(volume.id.uuid)) return false;
+  return volume.role == VolumeRole::kSnapshot ||
+         space_.Has(volume.id.uuid, volume.provisioning, *Promised(record));
+}
+
+// What the account keeps for it. Nothing is ever written to a snapshot, so it needs no more than it
+// has, with what it shares until that is overwritten elsewhere.
+absl::StatusOr<Bytes> VolumeLifecycle::Promised(const VolumeRecord& record) {
+  if (record.volume.role == VolumeRole::kSnapshot) return backend_.Occupied(record);
+  return std::max(record.volume.capacity_bytes, record.grow_to_bytes);
 }
 
 // Nothing is provisioned for unfinished creations and deletions; their bytes count as used.
@@ -100,8 +128,8 @@ absl::Status VolumeLifecycle::Account(const VolumeRecord& record) {
   records_.Enlist(record);
   const auto allocated = backend_.Allocated(record);
   // Counted even when damaged: it stays provisioned until an administrator deletes it.
-  space_.Set(volume.id.uuid, volume.provisioning,
-             std::max(volume.capacity_bytes, record.grow_to_bytes), allocated.value_or(0));
+  space_.Set(volume.id.uuid, volume.provisioning, Promised(record).value_or(volume.capacity_bytes),
+             allocated.value_or(0));
   return allocated.status();
 }
 
@@ -112,7 +140,7 @@ void VolumeLifecycle::AccountStored(const std::string& uuid) {
   const auto allocated = backend_.Allocated(*record);
   if (!allocated.ok()) return;
   const Volume& volume = record->volume;
-  space_.Set(uuid, volume.provisioning, std::max(volume.capacity_bytes, record->grow_to_bytes),
+  space_.Set(uuid, volume.provisioning, Promised(*record).value_or(volume.capacity_bytes),
              *allocated);
 }
 

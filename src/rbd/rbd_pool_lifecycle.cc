@@ -12,6 +12,10 @@ constexpr std::uint32_t kSectorSize = 512;  // of krbd's devices
 }  // namespace
 
 absl::StatusOr<Volume> RbdPool::Create(const VolumeSpec& spec) {
+  if (spec.source) {
+    return FailedPrecondition("pool '{}' cannot make snapshots and copies: it is of kind rbd",
+                              info_.name);
+  }
   if (spec.provisioning == Provisioning::kThick) {
     return InvalidArgument(
         "pool '{}' cannot make thick volumes: Ceph allocates when written; give the class the "
@@ -38,6 +42,16 @@ absl::StatusOr<Volume> RbdPool::Get(const VolumeId& id) {
   return WithPool(record.volume);
 }
 
+absl::Status RbdPool::DeleteSnapshot(const VolumeId&) { return absl::OkStatus(); }
+
+absl::StatusOr<Volume> RbdPool::GetSnapshot(const VolumeId& id) {
+  return NotFound("there is no snapshot '{}'", ToSnapshotId(id));
+}
+
+absl::StatusOr<std::vector<Volume>> RbdPool::ListSnapshots(const std::string&, std::size_t) {
+  return std::vector<Volume>();
+}
+
 absl::StatusOr<Volume> RbdPool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
   ASSIGN_OR_RETURN(const Semaphore::Permit permit, TakeImagePermit());
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
@@ -59,6 +73,11 @@ absl::Status RbdPool::StartFormatting(const VolumeId& id, const std::string& fil
 absl::Status RbdPool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   return Call(*this, *ceph).volumes.FinishFormatting(id);
+}
+
+absl::Status RbdPool::FinishAdoption(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  return Call(*this, *ceph).volumes.FinishAdoption(id);
 }
 
 absl::StatusOr<std::string> RbdPool::FormattedUuid(const VolumeId& id) {

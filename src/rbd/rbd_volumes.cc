@@ -145,6 +145,11 @@ absl::StatusOr<std::string> RbdPool::Images::Make(const pool::VolumeRecord& reco
   return Aborted("image '{}' was removed while it was made; try again", name);
 }
 
+absl::StatusOr<std::string> RbdPool::Images::Copy(const pool::VolumeRecord&,
+                                                  const pool::VolumeRecord&) {
+  return FailedPrecondition("pool '{}' cannot copy images", pool_.info_.name);
+}
+
 absl::Status RbdPool::Images::Extend(const pool::VolumeRecord& record, Bytes size) {
   return GrowImage(ceph_, record.image_name, size);
 }

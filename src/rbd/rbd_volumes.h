@@ -50,8 +50,14 @@ class RbdPool::Images final : public pool::VolumeBackend {
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord&) override { return false; }
   std::string NewName(const std::string& uuid) override { return NewImageName(uuid); }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
+                                   const pool::VolumeRecord& record) override;
+  absl::Status MarkCopied(const pool::VolumeRecord&) override { return absl::OkStatus(); }
+  absl::StatusOr<bool> SharesStorage(const pool::VolumeRecord&) override { return false; }
+  absl::StatusOr<bool> Unshare(const pool::VolumeRecord&) override { return true; }
   absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override {
     return Discard(record);
   }
@@ -63,6 +69,7 @@ class RbdPool::Images final : public pool::VolumeBackend {
   absl::Status Mark(const pool::VolumeRecord& record) override;
   // Ceph keeps the account.
   absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord&) override { return Bytes{0}; }
+  absl::StatusOr<Bytes> Occupied(const pool::VolumeRecord&) override { return Bytes{0}; }
   absl::Status Discard(const pool::VolumeRecord& record) override;
   absl::Status Purge(const std::string&) override { return absl::OkStatus(); }
   bool HasDiscarded(const std::string&) override { return false; }

@@ -14,7 +14,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr milliseconds kShortestRest{5};
+constexpr milliseconds kLongestLook{
+    3000};  // if there is more to do; less than the patience with it
 
 bool IsOfNode(LeftoverKind kind) {
   switch (kind) {
@@ -88,7 +92,7 @@ void Reconciler::Run() {
     } catch (const std::exception& error) {
       LogError("reconciler: unexpected failure: {}", error.what());
     }
-  } while (Rest(Jittered(interval_)));
+  } while (Rest(unfinished_.exchange(false) ? kShortestRest : Jittered(interval_)));
 }
 
 void Reconciler::Round() {
@@ -105,11 +109,17 @@ void Reconciler::LookAfter(pool::Pool* pool) {
   const std::string name = pool == nullptr ? "" : pool->info().name;
   try {
     Leftovers open;
+    const auto end = Clock::now() + kLongestLook;
     for (const Leftover& leftover : FindAll(pool, open)) {
-      const auto start = std::chrono::steady_clock::now();
-      Handle(leftover, name, open);
-      const auto took = std::chrono::steady_clock::now() - start;
-      if (!Rest(std::max(kShortestRest, std::chrono::duration_cast<milliseconds>(took)))) return;
+      for (bool more = true; more;) {
+        const auto start = Clock::now();
+        more = Handle(leftover, name, open);
+        const auto took = Clock::now() - start;
+        if (!Rest(std::max(kShortestRest, std::chrono::duration_cast<milliseconds>(took)))) return;
+        if (!more || Clock::now() < end) continue;
+        unfinished_ = true;
+        break;
+      }
     }
     Publish(name, std::move(open));
   } catch (const std::exception& error) {
@@ -136,20 +146,24 @@ std::vector<Leftover> Reconciler::FindAll(pool::Pool* pool, Leftovers& open) con
   return all;
 }
 
-void Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftovers& open) {
+bool Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftovers& open) {
   const auto lock = volume_locks_.TryLockInBackground(leftover.subject, "the reconciler");
   if (!lock) {  // a call is at work on it: nothing new is known
     const MutexLock guard(mutex_);
     const auto before = open_[of].find({leftover.kind, leftover.subject});
     if (before != open_[of].end()) open.insert(*before);
-    return;
+    return false;
   }
   const absl::StatusOr<bool> ended = Repair(leftover);
-  if (!ended.ok()) return Keep(leftover, ended.status(), open);
-  if (!*ended) return;
+  if (!ended.ok()) {
+    Keep(leftover, ended.status(), open);
+    return false;
+  }
+  if (!*ended) return leftover.kind == LeftoverKind::kSharedStorage;
   LogInfo("reconciler: {} of {} ended", ToString(leftover.kind), leftover.subject);
   const MutexLock guard(mutex_);
   ++settled_[leftover.kind];
+  return false;
 }
 
 absl::StatusOr<bool> Reconciler::Repair(const Leftover& leftover) {

@@ -25,7 +25,9 @@ namespace holdfast::server {
 // Has one thread, and another one for each pool while it examines that, so that a pool that hangs
 // is skipped until it answers. It searches without locks. To repair a volume it takes the volume's
 // lock; it skips volumes that a call is using, and calls wait for it only briefly (KeyLock). After
-// each repair it rests as long as the repair took. Public functions are thread-safe.
+// each repair it rests as long as the repair took. What takes long, such as giving a copy storage
+// of its own, is done in steps, and the next round follows at once. Public functions are
+// thread-safe.
 class Reconciler final {
  public:
   // Each pause between rounds is random within a fifth of this, so that the nodes of a cluster do
@@ -72,7 +74,8 @@ class Reconciler final {
   // `pool` is nullptr for what belongs to no pool here.
   void LookAfter(pool::Pool* pool);
   [[nodiscard]] std::vector<Leftover> FindAll(pool::Pool* pool, Leftovers& open) const;
-  void Handle(const Leftover& leftover, const std::string& of, Leftovers& open);
+  // True if there is more to do of it.
+  bool Handle(const Leftover& leftover, const std::string& of, Leftovers& open);
   absl::StatusOr<bool> Repair(const Leftover& leftover);
   static void Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open);
   void Publish(const std::string& of, Leftovers open);
@@ -85,6 +88,7 @@ class Reconciler final {
   KeyLock& volume_locks_;
   const std::chrono::milliseconds interval_;
   std::atomic<std::uint64_t> rounds_{0};
+  std::atomic<bool> unfinished_{false};  // what takes longer than one look
 
   mutable Mutex mutex_;
   CondVar stopped_;

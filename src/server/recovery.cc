@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fs/filesystem.h"
+#include "node/quiesced_volume.h"
 #include "server/pool_kinds.h"
 
 namespace holdfast::server {
@@ -28,13 +29,17 @@ absl::Status WaitForPools(const pool::Pools& pools) {
 }  // namespace
 
 absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState& state) {
-  const pool::Process process{.node_id = config.node_id,
-                              .is_controller = config.role != Role::kNode,
-                              .has_devices = config.role != Role::kController,
-                              .attach = config.attach,
-                              .state_directory_fd = state_directory_fd,
-                              .boot_id = state.node.stages.boot_id(),
-                              .undo_files = state.node.undo};
+  const pool::Process process{
+      .node_id = config.node_id,
+      .is_controller = config.role != Role::kNode,
+      .has_devices = config.role != Role::kController,
+      .attach = config.attach,
+      .state_directory_fd = state_directory_fd,
+      .boot_id = state.node.stages.boot_id(),
+      .undo_files = state.node.undo,
+      .quiesce = [&stages = state.node.stages](const VolumeId& id, const os::BlockDevice& device) {
+        return node::QuiesceVolume(stages, id, device);
+      }};
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,

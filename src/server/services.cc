@@ -4,6 +4,8 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
+#include <algorithm>
+
 #include "os/capabilities.h"
 #include "server/acceptor.h"
 #include "server/pool_kinds.h"
@@ -23,6 +25,12 @@ identity::Needs NeedsOf(const Config& config) {
   return needs;
 }
 
+// A controller with nodes serves whatever pools they have.
+bool MakesCopies(const Config& config) {
+  return !config.link_listen.empty() ||
+         std::ranges::any_of(KindsOf(config.pools), &pool::PoolKind::makes_copies);
+}
+
 std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
   if (config.link_token_keys.empty()) return std::make_unique<link::CertificateIdentity>();
   return std::make_unique<link::TokenIdentity>(
@@ -35,7 +43,7 @@ std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
 Services::Services(const Config& config, ServerState& state)
     : identity(config.driver_name, state.pools, state.calls, NeedsOf(config)),
       controller({config.driver_name, config.node_id, config.attach, state.pools, state.node,
-                  state.volume_locks, state.calls}),
+                  state.volume_locks, state.calls, MakesCopies(config)}),
       node({config.driver_name, config.node_id, config.max_volumes, state.pools, state.node,
             state.volume_locks, state.calls, config.topology}),
       admin(state.pools, state.node.stages, state.reconciler, state.calls) {}

@@ -30,7 +30,8 @@ class RbdUnderTest final : public conformance::PoolUnderTest {
                                 .attach = false,
                                 .state_directory_fd = state.get(),
                                 .boot_id = "boot",
-                                .undo_files = *undo_files_};
+                                .undo_files = *undo_files_,
+                                .quiesce = nullptr};
     const char* const config = std::getenv("HOLDFAST_CONFORMANCE_POOL");
     REQUIRE(config != nullptr);
     const std::array<const PoolSyntax*, 1> kinds{&RbdSyntax()};

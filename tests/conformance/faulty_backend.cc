@@ -61,6 +61,25 @@ absl::StatusOr<bool> FaultyBackend::HoldData(const VolumeRecord& record, Bytes b
 absl::StatusOr<std::string> FaultyBackend::ReadMark(const VolumeRecord& record) {
   return Pass(injection_, "ReadMark", [&] { return real_.ReadMark(record); });
 }
+absl::StatusOr<bool> FaultyBackend::IsMarkedCopied(const VolumeRecord& record) {
+  return Pass(injection_, "IsMarkedCopied", [&] { return real_.IsMarkedCopied(record); });
+}
+absl::StatusOr<std::string> FaultyBackend::Copy(const VolumeRecord& source,
+                                                const VolumeRecord& record) {
+  return Pass(injection_, "Copy", [&] { return real_.Copy(source, record); });
+}
+absl::Status FaultyBackend::MarkCopied(const VolumeRecord& record) {
+  return Pass(injection_, "MarkCopied", [&] { return real_.MarkCopied(record); });
+}
+absl::StatusOr<bool> FaultyBackend::SharesStorage(const VolumeRecord& record) {
+  return Pass(injection_, "SharesStorage", [&] { return real_.SharesStorage(record); });
+}
+absl::StatusOr<bool> FaultyBackend::Unshare(const VolumeRecord& record) {
+  return Pass(injection_, "Unshare", [&] { return real_.Unshare(record); });
+}
+absl::StatusOr<Bytes> FaultyBackend::Occupied(const VolumeRecord& record) {
+  return Pass(injection_, "Occupied", [&] { return real_.Occupied(record); });
+}
 absl::StatusOr<std::string> FaultyBackend::Make(const VolumeRecord& record) {
   return Pass(injection_, "Make", [&] { return real_.Make(record); });
 }

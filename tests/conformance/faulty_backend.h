@@ -53,8 +53,14 @@ class FaultyBackend final : public pool::VolumeBackend {
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override;
   std::string NewName(const std::string& uuid) override { return real_.NewName(uuid); }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
+                                   const pool::VolumeRecord& record) override;
+  absl::Status MarkCopied(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> SharesStorage(const pool::VolumeRecord& record) override;
+  absl::StatusOr<bool> Unshare(const pool::VolumeRecord& record) override;
   absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override;
   absl::Status Extend(const pool::VolumeRecord& record, Bytes size) override;
   absl::Status CutOff(const pool::VolumeRecord& record, Bytes size) override;
@@ -63,6 +69,7 @@ class FaultyBackend final : public pool::VolumeBackend {
   absl::Status Zero(const pool::VolumeRecord& record) override;
   absl::Status Mark(const pool::VolumeRecord& record) override;
   absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord& record) override;
+  absl::StatusOr<Bytes> Occupied(const pool::VolumeRecord& record) override;
   absl::Status Discard(const pool::VolumeRecord& record) override;
   absl::Status Purge(const std::string& uuid) override;
   bool HasDiscarded(const std::string& uuid) override { return real_.HasDiscarded(uuid); }

@@ -64,13 +64,17 @@ class Node final {
       case link::v1::FromNode::kRegister:
         pools_ = link::IdsOf(frame.register_().pools());
         volumes_ = link::NamedVolumes(pools_);
+        snapshots_ = link::NamedVolumes(link::SnapshotNameSpaces(pools_).value_or(link::PoolIds()));
         return name_.empty() && TakeChallenge(frame.register_().node());
       case link::v1::FromNode::kProof:
         if (name_.empty() || proved() || frame.proof().nonce() != nonce_) return false;
         naming_ = true;
         return true;
       case link::v1::FromNode::kVolumes:
-        if (!naming_ || !volumes_.Add(frame.volumes()).ok()) return false;
+        if (!naming_ || !volumes_.Add(frame.volumes().volumes()).ok() ||
+            !snapshots_.Add(frame.volumes().snapshots()).ok()) {
+          return false;
+        }
         if (frame.volumes().last()) StartAnswering();
         return true;
       case link::v1::FromNode::kPools:
@@ -169,6 +173,7 @@ class Node final {
   std::string nonce_;
   link::PoolIds pools_;  // as registered
   link::NamedVolumes volumes_;
+  link::NamedVolumes snapshots_;
   bool naming_ = false;
   link::v1::Result answer_;
   std::mutex writing_;

@@ -83,6 +83,14 @@ class ClusterBackend final : public pool::VolumeBackend {
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
+  // Copies are not simulated in a shared pool.
+  absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord&) override { return false; }
+  absl::StatusOr<std::string> Copy(const pool::VolumeRecord&, const pool::VolumeRecord&) override {
+    return FailedPrecondition("nothing is copied here");
+  }
+  absl::Status MarkCopied(const pool::VolumeRecord&) override { return absl::OkStatus(); }
+  absl::StatusOr<bool> SharesStorage(const pool::VolumeRecord&) override { return false; }
+  absl::StatusOr<bool> Unshare(const pool::VolumeRecord&) override { return true; }
   std::string NewName(const std::string& uuid) override;
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
   absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override {
@@ -95,6 +103,7 @@ class ClusterBackend final : public pool::VolumeBackend {
   absl::Status Zero(const pool::VolumeRecord& record) override;
   absl::Status Mark(const pool::VolumeRecord& record) override;
   absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord&) override { return Bytes{0}; }
+  absl::StatusOr<Bytes> Occupied(const pool::VolumeRecord&) override { return Bytes{0}; }
   absl::Status Discard(const pool::VolumeRecord& record) override;
   absl::Status Purge(const std::string&) override { return absl::OkStatus(); }
   bool HasDiscarded(const std::string&) override { return false; }

@@ -194,6 +194,13 @@ absl::StatusOr<std::string> MemoryBackend::ReadMark(const pool::VolumeRecord& re
   return mark;
 }
 
+absl::StatusOr<bool> MemoryBackend::IsMarkedCopied(const pool::VolumeRecord& record) {
+  bool copied = false;
+  RETURN_IF_ERROR(
+      Look("read copy mark", record, [&](const Image& image) { copied = image.copied; }));
+  return copied;
+}
+
 absl::StatusOr<std::string> MemoryBackend::Make(const pool::VolumeRecord& record) {
   const std::string& uuid = record.volume.id.uuid;
   const Fault fault = faults_.At("make", uuid);
@@ -214,6 +221,57 @@ absl::StatusOr<std::string> MemoryBackend::Make(const pool::VolumeRecord& record
   faults_.After(fault);
   if (Fails(fault)) return Failure("make");
   return std::string();
+}
+
+// All blocks are its own at once.
+absl::StatusOr<std::string> MemoryBackend::Copy(const pool::VolumeRecord& source,
+                                                const pool::VolumeRecord& record) {
+  const std::string& uuid = record.volume.id.uuid;
+  const Fault fault = faults_.At("copy", uuid);
+  const Directory* const from = Find(source.volume.id.uuid);
+  Directory* const directory = Find(uuid);
+  if (directory == nullptr) return NotFound("volume {} has no directory", uuid);
+  if (directory->now.image) return AlreadyExists("there is an image already");
+  if (from == nullptr || !from->now.image) {
+    return FailedPrecondition("volume {}: the image is missing", source.volume.id.uuid);
+  }
+  const Bytes size = record.volume.capacity_bytes;
+  const bool thick = record.volume.provisioning == Provisioning::kThick;
+  if (thick && machine_.Available() < size) return ResourceExhausted("no room, as simulated");
+  Image copy{.size = size, .allocated = thick ? size : 0, .mark = "", .content = {}};
+  if (HasEffect(fault)) {
+    copy.content = from->now.image->content;
+    directory->now.image = copy;
+    directory->synced_image = fault == Fault::kNone ? directory->now.image : Image{};
+  } else {
+    directory->now.image = Image{};
+    directory->synced_image = Image{};
+  }
+  faults_.After(fault);
+  if (Fails(fault)) return Failure("copy");
+  return std::string();
+}
+
+absl::Status MemoryBackend::MarkCopied(const pool::VolumeRecord& record) {
+  return Alter("mark copied", record, [](Image& image) {
+    image.copied = true;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<bool> MemoryBackend::SharesStorage(const pool::VolumeRecord& record) {
+  bool shares = false;
+  RETURN_IF_ERROR(Look("look for shared storage", record,
+                       [&](const Image& image) { shares = image.copied && !image.unshared; }));
+  return shares;
+}
+
+absl::StatusOr<bool> MemoryBackend::Unshare(const pool::VolumeRecord& record) {
+  RETURN_IF_ERROR(Alter("unshare", record, [](Image& image) {
+    image.unshared = true;
+    return absl::OkStatus();
+  }));
+  return true;
 }
 
 absl::Status MemoryBackend::RemoveUnfinished(const pool::VolumeRecord& record) {
@@ -269,6 +327,10 @@ absl::StatusOr<Bytes> MemoryBackend::Allocated(const pool::VolumeRecord& record)
   RETURN_IF_ERROR(
       Look("allocated", record, [&](const Image& image) { allocated = image.allocated; }));
   return allocated;
+}
+
+absl::StatusOr<Bytes> MemoryBackend::Occupied(const pool::VolumeRecord& record) {
+  return Allocated(record);
 }
 
 absl::Status MemoryBackend::Discard(const pool::VolumeRecord& record) {

@@ -77,6 +77,15 @@ def refused(code, match=""):
     assert error.details(), "an error must say what failed and why"
 
 
+def content_source(source):
+    """The VolumeContentSource of the id of a snapshot or of a volume; None of none."""
+    if source is None:
+        return None
+    if source.startswith("s:"):
+        return csi_pb2.VolumeContentSource(snapshot={"snapshot_id": source})
+    return csi_pb2.VolumeContentSource(volume={"volume_id": source})
+
+
 def capability(access="mount", filesystem="", mode="SINGLE_NODE_MULTI_WRITER", flags=()):
     """The VolumeCapability of one access type; mode as the CSI enum names it."""
     wanted = csi_pb2.VolumeCapability()

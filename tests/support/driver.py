@@ -82,17 +82,29 @@ class Driver:
         return self.client.call(method, **fields)
 
     def create(self, name, *, size=None, access="mount", filesystem="ext4", provisioning="thin",
-               limit=0, call=None, **parameters):
-        """Creates a volume and returns the CSI Volume message."""
+               limit=0, call=None, source=None, **parameters):
+        """Creates a volume, empty or from the id of a snapshot or volume; returns the CSI Volume
+        message."""
         size = size or SIZES["block" if access == "block" else filesystem]
         return (call or self.call)(
             "CreateVolume", name=name, capacity_range=csi_client.at_least(size, limit),
             volume_capabilities=[csi_client.capability(
                 access, "" if access == "block" else filesystem)],
-            parameters={"provisioning": provisioning, **parameters}).volume
+            parameters={"provisioning": provisioning, **parameters},
+            volume_content_source=csi_client.content_source(source)).volume
 
     def delete(self, volume_id):
         self.call("DeleteVolume", volume_id=volume_id)
+
+    def snapshot(self, volume_id, name):
+        """Creates a snapshot and returns the CSI Snapshot message."""
+        return self.call("CreateSnapshot", source_volume_id=volume_id, name=name).snapshot
+
+    def delete_snapshot(self, snapshot_id):
+        self.call("DeleteSnapshot", snapshot_id=snapshot_id)
+
+    def snapshots(self):
+        return [entry.snapshot.snapshot_id for entry in self.call("ListSnapshots").entries]
 
     def listed(self):
         return [entry.volume.volume_id for entry in self.call("ListVolumes").entries]

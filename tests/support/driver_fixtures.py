@@ -88,6 +88,8 @@ def end(driver):
         by_itself = [f"the driver ended by signal {-code}"] if code not in ENDS else []
         return by_itself + driver.leftovers()
     try:
+        for snapshot_id in driver.snapshots():
+            driver.delete_snapshot(snapshot_id)
         for volume_id in driver.listed():
             delete(driver, volume_id)
     except grpc.RpcError as error:

@@ -12,7 +12,7 @@ from csi_client import code_of
 ENDED_SECONDS = 60
 PART = 256  # volumes in one message
 PETABYTE = 1 << 50
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class Peer:

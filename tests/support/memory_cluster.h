@@ -84,6 +84,25 @@ struct MemoryCluster {
     request.set_starting_token(token);
     return Call(&Stub::ListVolumes, request, time);
   }
+  auto Snap(const std::string& volume_id, const std::string& name) {
+    csi::v1::CreateSnapshotRequest request;
+    request.set_source_volume_id(volume_id);
+    request.set_name(name);
+    return Call(&Stub::CreateSnapshot, request);
+  }
+  auto DeleteSnapshot(const std::string& id) {
+    csi::v1::DeleteSnapshotRequest request;
+    request.set_snapshot_id(id);
+    return Call(&Stub::DeleteSnapshot, request);
+  }
+  auto GetSnapshot(const std::string& id) {
+    csi::v1::GetSnapshotRequest request;
+    request.set_snapshot_id(id);
+    return Call(&Stub::GetSnapshot, request);
+  }
+  auto ListSnapshots(const csi::v1::ListSnapshotsRequest& request = {}) {
+    return Call(&Stub::ListSnapshots, request);
+  }
   absl::StatusOr<Bytes> Capacity(const std::string& node = "", const std::string& pool = "") {
     csi::v1::GetCapacityRequest request;
     if (!node.empty()) {

@@ -144,6 +144,15 @@ class MemoryNode final {
     spec.filesystem = "ext4";
     REQUIRE_OK(Value(own_.pools.Find("default"))->Create(spec));
   }
+  // The same for a snapshot of the volume; returns its id.
+  std::string Snap(const std::string& volume, const std::string& name) {
+    pool::Pool* const pool = Value(own_.pools.Find("default"));
+    VolumeSpec spec;
+    spec.role = VolumeRole::kSnapshot;
+    spec.name = name;
+    spec.source = ContentSource{VolumeRole::kVolume, pool->IdForName(volume)};
+    return ToSnapshotId(Value(pool->Create(spec)).id);
+  }
 
  private:
   void SetRoom(link::v1::Pool& pool) const {

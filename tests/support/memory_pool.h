@@ -3,6 +3,7 @@
 // layers above pools.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,8 +36,28 @@ class MemoryPool final : public pool::Pool {
   }
 
   absl::StatusOr<Volume> Create(const VolumeSpec& spec) override {
-    ASSIGN_OR_RETURN(const Bytes capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
     Volume volume;
+    Bytes capacity = 0;
+    if (spec.source) {
+      const bool of_snapshot = spec.source->role == VolumeRole::kSnapshot;
+      ASSIGN_OR_RETURN(const Volume source,
+                       of_snapshot ? GetSnapshot(spec.source->id) : Get(spec.source->id));
+      capacity = std::max(source.capacity_bytes, spec.capacity.required);
+    } else {
+      ASSIGN_OR_RETURN(capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
+    }
+    volume.role = spec.role;
+    volume.source = spec.source;
+    volume.created_at = "2026-01-02T03:04:05Z";
+    if (spec.role == VolumeRole::kSnapshot) {
+      volume.id = IdForSnapshotName(spec.name);
+      volume.name = spec.name;
+      volume.capacity_bytes = capacity;
+      volume.state = VolumeState::kReady;
+      const Volume& made = snapshots_.try_emplace(volume.id.uuid, volume).first->second;
+      if (made.source == spec.source) return made;
+      return AlreadyExists("a snapshot named '{}' exists with another source", spec.name);
+    }
     volume.id = IdForName(spec.name);
     volume.name = spec.name;
     volume.capacity_bytes = capacity;
@@ -61,12 +82,23 @@ class MemoryPool final : public pool::Pool {
 
   absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                            std::size_t limit) override {
-    std::vector<Volume> page;
-    for (auto entry = volumes_.upper_bound(after_uuid); entry != volumes_.end(); ++entry) {
-      if (limit != 0 && page.size() == limit) break;
-      page.push_back(entry->second);
-    }
-    return page;
+    return PageOf(volumes_, after_uuid, limit);
+  }
+
+  absl::Status DeleteSnapshot(const VolumeId& id) override {
+    snapshots_.erase(id.uuid);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override {
+    const auto found = snapshots_.find(id.uuid);
+    if (found == snapshots_.end()) return NotFound("there is no snapshot '{}'", ToSnapshotId(id));
+    return found->second;
+  }
+
+  absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
+                                                    std::size_t limit) override {
+    return PageOf(snapshots_, after_uuid, limit);
   }
 
   absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required, Bytes limit) override {
@@ -101,14 +133,28 @@ class MemoryPool final : public pool::Pool {
   absl::Status UnmapOwnDevice(const VolumeId&) override { return absl::OkStatus(); }
   absl::Status StartFormatting(const VolumeId&, const std::string&) override { return NoDevices(); }
   absl::Status FinishFormatting(const VolumeId&) override { return NoDevices(); }
+  absl::Status FinishAdoption(const VolumeId&) override { return NoDevices(); }
   absl::StatusOr<std::string> FormattedUuid(const VolumeId&) override { return NoDevices(); }
   absl::Status ZeroVolume(const VolumeId&) override { return NoDevices(); }
 
  private:
   static absl::Status NoDevices() { return FailedPrecondition("there are no devices in memory"); }
 
+  using Entries = std::map<std::string, Volume>;  // by uuid
+
+  static std::vector<Volume> PageOf(const Entries& entries, const std::string& after_uuid,
+                                    std::size_t limit) {
+    std::vector<Volume> page;
+    for (auto entry = entries.upper_bound(after_uuid); entry != entries.end(); ++entry) {
+      if (limit != 0 && page.size() == limit) break;
+      page.push_back(entry->second);
+    }
+    return page;
+  }
+
   pool::PoolInfo info_;
-  std::map<std::string, Volume> volumes_;  // by uuid
+  Entries volumes_;
+  Entries snapshots_;
 };
 
 }  // namespace holdfast::test

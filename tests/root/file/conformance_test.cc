@@ -40,7 +40,7 @@ class FilesUnderTest final : public PoolUnderTest {
     struct Objects final : CallObjects {
       explicit Objects(FilesUnderTest& pool)
           : own_records(pool.process_->records, pool.verified_),
-            own_backend(pool.process_->devices, pool.verified_),
+            own_backend(pool.process_->devices, pool.verified_, nullptr, false),
             own_space(pool.process_->space, pool.verified_) {}
       pool::VolumeRecords& records() override { return own_records; }
       pool::VolumeBackend& backend() override { return own_backend; }
@@ -72,7 +72,7 @@ class FilesUnderTest final : public PoolUnderTest {
       if (loop.label.ends_with(kTag)) names += fmt::format(" loop{}", loop.index);
     }
     if (process_->space.ledger().Provisioned(provisioning_) != 0) names += " space";
-    if (process_->records.size() != 0) names += " listed";
+    if (process_->records.Count(VolumeRole::kVolume) != 0) names += " listed";
     return names;
   }
 

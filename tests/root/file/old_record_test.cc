@@ -30,7 +30,8 @@ struct OldRecord : FilePoolFixture {
   }
   absl::Status Ensure() const {
     const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
-    const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
+    const auto formatted =
+        EnsureFormatted(*pool, test::Value(pool->Get(id)), device, directory.path("undo"));
     REQUIRE_OK(pool->UnmapDevice(id));
     return formatted.status();
   }

@@ -23,7 +23,8 @@ constexpr Bytes kSize = 16 * kMiB;
 struct Fixture : FilePoolFixture {
   absl::Status Ensure() const {
     const os::BlockDevice device = test::Value(pool->MapDevice(id, test::kWriter));
-    const auto formatted = EnsureFormatted(*pool, test::Value(pool->Get(id)), device);
+    const auto formatted =
+        EnsureFormatted(*pool, test::Value(pool->Get(id)), device, directory.path("undo"));
     REQUIRE_OK(pool->UnmapDevice(id));
     return formatted.status();
   }
@@ -163,7 +164,8 @@ TEST_CASE_METHOD(Fixture, "a volume that is being made or deleted is not formatt
   Volume volume = test::Value(pool->Get(id));
   for (const auto unusable : {VolumeState::kAllocating, VolumeState::kDeleting}) {
     volume.state = unusable;
-    CHECK_FAILS(EnsureFormatted(*pool, volume, device), kInternal, "cannot be formatted");
+    CHECK_FAILS(EnsureFormatted(*pool, volume, device, directory.path("undo")), kInternal,
+                "cannot be formatted");
   }
   REQUIRE_OK(pool->UnmapDevice(id));
   CHECK((Content() == std::string(kSize, '\0')));

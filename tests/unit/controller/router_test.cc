@@ -25,15 +25,20 @@ const Methods kNothing;
 
 using Heard = std::map<std::string, Methods>;
 
-// A valid call of each RPC, about that volume if it is about a volume.
+// A valid call of each RPC, about that volume or snapshot if it is about one.
 std::map<std::string, std::function<absl::Status()>> GoodCalls(Cluster& cluster,
-                                                               const std::string& id) {
+                                                               const std::string& id,
+                                                               const std::string& snapshot) {
   return {
       {"CreateVolume", [&] { return cluster.Create(CreateOf("new")).status(); }},
       {"DeleteVolume", [&, id] { return cluster.Delete(id).status(); }},
       {"ControllerExpandVolume", [&, id] { return cluster.Expand(id, kGiB).status(); }},
       {"ControllerGetVolume", [&, id] { return cluster.Get(id).status(); }},
       {"ValidateVolumeCapabilities", [&, id] { return cluster.Validate(id).status(); }},
+      {"CreateSnapshot", [&, id] { return cluster.Snap(id, "new").status(); }},
+      {"DeleteSnapshot", [&, snapshot] { return cluster.DeleteSnapshot(snapshot).status(); }},
+      {"GetSnapshot", [&, snapshot] { return cluster.GetSnapshot(snapshot).status(); }},
+      {"ListSnapshots", [&] { return cluster.ListSnapshots().status(); }},
       {"ListVolumes", [&] { return cluster.List().status(); }},
       {"GetCapacity", [&] { return cluster.Capacity().status(); }},
       {"ControllerGetCapabilities",
@@ -51,8 +56,9 @@ TEST_CASE("each RPC of the table is heard by the nodes that answer it, and by no
     cluster.Add("n1").Make("pv-1");
     cluster.Add("n2").Make("pv-2");
     MemoryNode& n2 = cluster.nodes.back();
+    const std::string snapshot = n2.Snap("pv-2", "snap-2");
     for (MemoryNode& node : cluster.nodes) node.Connect();
-    const auto calls = GoodCalls(cluster, n2.IdOf("pv-2"));
+    const auto calls = GoodCalls(cluster, n2.IdOf("pv-2"), snapshot);
     REQUIRE(calls.contains(method));
     REQUIRE_OK(calls.at(method)());
     const Heard heard = cluster.TakeMethods();

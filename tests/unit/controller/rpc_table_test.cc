@@ -68,8 +68,8 @@ TEST_CASE("a node carries out a command with the service's own answer") {
 
 TEST_CASE("a node carries out no other methods") {
   Services services;
-  for (const char* method : {"", "Nothing", "createvolume", "CreateSnapshot", "NodeStageVolume",
-                             "/csi.v1.Controller/CreateVolume", "GetCapacity",
+  for (const char* method : {"", "Nothing", "createvolume", "ControllerModifyVolume",
+                             "NodeStageVolume", "/csi.v1.Controller/CreateVolume", "GetCapacity",
                              "ControllerGetCapabilities", "ControllerPublishVolume"}) {
     CAPTURE(method);
     const link::v1::Result result = Execute(services.controller, CommandOf(method));
@@ -99,10 +99,12 @@ TEST_CASE("bytes that are no request are refused") {
 }
 
 TEST_CASE("what changes the room in a pool") {
-  for (const char* method : {"CreateVolume", "DeleteVolume", "ControllerExpandVolume"}) {
+  for (const char* method : {"CreateVolume", "DeleteVolume", "ControllerExpandVolume",
+                             "CreateSnapshot", "DeleteSnapshot"}) {
     CHECK(ChangesSpace(method));
   }
-  for (const char* method : {"ControllerGetVolume", "ListVolumes", "ValidateVolumeCapabilities"}) {
+  for (const char* method : {"ControllerGetVolume", "ListVolumes", "ValidateVolumeCapabilities",
+                             "GetSnapshot", "ListSnapshots"}) {
     CHECK_FALSE(ChangesSpace(method));
   }
 }

@@ -34,6 +34,7 @@ TEST_CASE("a wrong pool of image files is refused, naming the part that is wrong
       {"p=file:/a,reserve=101%", "reserve"},
       {"p=file:/a,overcommit=0", "overcommit"},
       {"p=file:/a,watermark=1", "watermark"},
+      {"p=file:/a,sectorSize=1024", "sectorSize"},
       {"p=file:/a,topology=zone=a", "unknown key 'topology'"},
       {"p=file:/a,monitors=h:1", "unknown key 'monitors'"},
   };

@@ -40,7 +40,7 @@ struct Fixture {
 TEST_CASE_METHOD(Fixture, "a record that was written is read, also by another store") {
   REQUIRE_OK(store.Write(volumes.fd(), Record(1)));
   RecordStore other;
-  CHECK(other.size() == 0);
+  CHECK(other.Count(VolumeRole::kVolume) == 0);
   const pool::VolumeRecord read = test::Value(other.Read(volumes.fd(), Uuid(1)));
   CHECK(read.volume.name == "pvc-1");
   CHECK_FALSE(other.Lists(Uuid(1)));
@@ -68,10 +68,10 @@ TEST_CASE_METHOD(Fixture, "the disk is the truth, and reading it does not change
   REQUIRE_OK(store.Write(volumes.fd(), Record(1, VolumeState::kDeleting)));
   store.Forget(Uuid(1));
   CHECK(test::Value(store.Read(volumes.fd(), Uuid(1))).volume.state == VolumeState::kDeleting);
-  CHECK(store.List("", 0).empty());
+  CHECK(store.List(VolumeRole::kVolume, "", 0).empty());
   WriteRaw(1, "record.json", pool::EncodeRecord(old));
   CHECK(test::Value(store.Read(volumes.fd(), Uuid(1))).volume.state == VolumeState::kReady);
-  CHECK(store.List("", 0).empty());
+  CHECK(store.List(VolumeRole::kVolume, "", 0).empty());
 }
 
 TEST_CASE_METHOD(Fixture, "a directory without a record is an unfinished creation") {
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "a directory without a record is an unfinished creatio
     CHECK(record.volume.state == VolumeState::kAllocating);
     CHECK(record.volume.id.uuid == Uuid(number));
   }
-  CHECK(store.size() == 0);
+  CHECK(store.Count(VolumeRole::kVolume) == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "an image without a record is damage, never an unfinished creation") {
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(Fixture, "a damaged record and another volume's record are refu
   CHECK_FAILS(store.Read(volumes.fd(), Uuid(2)), kInternal, "belongs to volume " + Uuid(3));
   WriteRaw(4, "record.json", std::string((1 << 20) + 1, ' '));
   CHECK_FAILS(store.Read(volumes.fd(), Uuid(4)), kInternal, "longer");
-  CHECK(store.size() == 0);
+  CHECK(store.Count(VolumeRole::kVolume) == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "only usable volumes are listed") {
@@ -105,17 +105,18 @@ TEST_CASE_METHOD(Fixture, "only usable volumes are listed") {
   for (const auto state : {VolumeState::kAllocating, VolumeState::kReady, VolumeState::kDeleting}) {
     REQUIRE_OK(store.Write(volumes.fd(), Record(++number, state)));
   }
-  REQUIRE(store.size() == 1);
-  CHECK(store.List("", 0)[0].id.uuid == Uuid(2));
+  REQUIRE(store.Count(VolumeRole::kVolume) == 1);
+  CHECK(store.List(VolumeRole::kVolume, "", 0)[0].id.uuid == Uuid(2));
   REQUIRE_OK(store.Write(volumes.fd(), Record(2, VolumeState::kDeleting)));
-  CHECK(store.size() == 0);
+  CHECK(store.Count(VolumeRole::kVolume) == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "a list goes on after any uuid and ends where it should") {
   for (const int number : {5, 1, 3, 2, 4}) REQUIRE_OK(store.Write(volumes.fd(), Record(number)));
   const auto list = [&](const std::string& after, std::size_t limit) {
     std::string uuids;
-    for (const Volume& volume : store.List(after, limit)) uuids += volume.id.uuid.back();
+    for (const Volume& volume : store.List(VolumeRole::kVolume, after, limit))
+      uuids += volume.id.uuid.back();
     return uuids;
   };
   CHECK(list("", 0) == "12345");

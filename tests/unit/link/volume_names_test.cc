@@ -14,14 +14,15 @@ constexpr char kStorage[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
 constexpr char kOther[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a002";
 const VolumeNames::Time kStart = std::chrono::steady_clock::now();
 
-v1::Volumes Part(const Names& names, const std::string& pool = "default") {
+google::protobuf::RepeatedPtrField<v1::Volume> Part(const Names& names,
+                                                    const std::string& pool = "default") {
   v1::Volumes part;
   for (const std::string& name : names) {
     v1::Volume& volume = *part.add_volumes();
     volume.set_pool(pool);
     volume.set_name(name);
   }
-  return part;
+  return part.volumes();
 }
 
 NamedVolumes Named(const Names& names, const PoolIds& pools = {{"default", kStorage}}) {

@@ -70,6 +70,12 @@ class HangingPool final : public Pool {
   absl::StatusOr<std::vector<Volume>> List(const std::string& after, std::size_t limit) override {
     return inner_.List(after, limit);
   }
+  absl::Status DeleteSnapshot(const VolumeId& id) override { return inner_.DeleteSnapshot(id); }
+  absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override { return inner_.GetSnapshot(id); }
+  absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after,
+                                                    std::size_t limit) override {
+    return inner_.ListSnapshots(after, limit);
+  }
   absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required, Bytes limit) override {
     return inner_.Grow(id, required, limit);
   }
@@ -99,6 +105,7 @@ class HangingPool final : public Pool {
     return inner_.StartFormatting(id, uuid);
   }
   absl::Status FinishFormatting(const VolumeId& id) override { return inner_.FinishFormatting(id); }
+  absl::Status FinishAdoption(const VolumeId& id) override { return inner_.FinishAdoption(id); }
   absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override {
     return inner_.FormattedUuid(id);
   }

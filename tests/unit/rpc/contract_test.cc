@@ -82,10 +82,10 @@ TEST_CASE("every RPC answers an empty request with its one right code") {
       {"ListVolumes", grpc::OK},
       {"GetCapacity", grpc::OK},
       {"ControllerGetCapabilities", grpc::OK},
-      {"CreateSnapshot", grpc::UNIMPLEMENTED},
-      {"DeleteSnapshot", grpc::UNIMPLEMENTED},
-      {"ListSnapshots", grpc::UNIMPLEMENTED},
-      {"GetSnapshot", grpc::UNIMPLEMENTED},
+      {"CreateSnapshot", grpc::INVALID_ARGUMENT},
+      {"DeleteSnapshot", grpc::INVALID_ARGUMENT},
+      {"ListSnapshots", grpc::OK},
+      {"GetSnapshot", grpc::INVALID_ARGUMENT},
       {"ControllerExpandVolume", grpc::INVALID_ARGUMENT},
       {"ControllerGetVolume", grpc::INVALID_ARGUMENT},
       {"ControllerModifyVolume", grpc::UNIMPLEMENTED},
@@ -150,7 +150,8 @@ TEST_CASE("the controller advertises exactly the RPCs that it implements") {
   CHECK(implemented.erase("ControllerGetCapabilities") == 1);
   CHECK(implemented.erase("ValidateVolumeCapabilities") == 1);
   CHECK(advertised.rpcs == implemented);
-  CHECK(advertised.features == Names{"SINGLE_NODE_MULTI_WRITER", "VOLUME_CONDITION"});
+  CHECK(advertised.features ==
+        Names{"CLONE_VOLUME", "SINGLE_NODE_MULTI_WRITER", "VOLUME_CONDITION"});
 }
 
 TEST_CASE("the node advertises exactly the RPCs that it implements") {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images that are copies of others: they begin by sharing all blocks with their source, as the host
+// filesystem can (FICLONE, ioctl_ficlone(2): xfs, btrfs), and thick ones get blocks of their own
+// afterwards.
+#pragma once
+
+#include "core/bytes.h"
+#include "core/status.h"
+
+namespace holdfast::file {
+
+// Makes a new image with the bytes of the open file `source_fd` at one instant, in a time that
+// depends on the number of extents and not on the size. Not durable until it is synced.
+// ALREADY_EXISTS if there is an image; FAILED_PRECONDITION if the host filesystem cannot share
+// blocks (it is neither xfs nor btrfs).
+[[nodiscard]] absl::Status CloneImage(int source_fd, int directory_fd);
+
+// Notes with the image that it is a complete copy of its source, durably. RESOURCE_EXHAUSTED
+// without room for the note: nothing else tells a copy in use from one that was never completed.
+[[nodiscard]] absl::Status MarkCopied(int image_fd);
+
+// Whether MarkCopied has noted it. INTERNAL when that cannot be read.
+[[nodiscard]] absl::StatusOr<bool> IsMarkedCopied(int image_fd);
+
+// The bytes that are allocated to the image for itself: those that a copy still shares with others
+// do not count, because an overwrite on either side needs new ones. INTERNAL when that cannot be
+// found out.
+[[nodiscard]] absl::StatusOr<Bytes> OwnBytes(int image_fd);
+
+// Whether a copy has not had blocks of its own at any time since it was made.
+[[nodiscard]] absl::StatusOr<bool> IsUnfinishedCopy(int image_fd);
+
+// What writes to the image meanwhile.
+enum class Writers { kNone, kADevice };
+
+// Gives the copy blocks of its own, for about half a second; true when it has all, which is noted
+// with it. FAILED_PRECONDITION if the host filesystem cannot do that beside a writer (btrfs);
+// RESOURCE_EXHAUSTED without room. The bytes stay what they are, also if the machine stops.
+[[nodiscard]] absl::StatusOr<bool> UnshareImage(int image_fd, Writers writers);
+
+}  // namespace holdfast::file
