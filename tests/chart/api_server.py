@@ -13,7 +13,8 @@ from link_files import Authority, free_port
 
 ADMIN_GROUP = "system:masters"
 START_SECONDS = 120
-PROGRAMS = ("kube-apiserver", "kubectl", "csi-provisioner", "csi-resizer", "csi-attacher")
+PROGRAMS = ("kube-apiserver", "kubectl", "csi-provisioner", "csi-resizer", "csi-attacher",
+            "csi-snapshotter")
 
 
 def programs():

@@ -12,6 +12,8 @@ PROGRAMS = {"helm": ("helm.sh/helm/v3", "cmd/helm", "v3.22.0"),
             "kubeconform": ("github.com/yannh/kubeconform", "cmd/kubeconform", "v0.8.0")}
 # The oldest Kubernetes that the chart accepts, and the one that the driver is tested with.
 KUBERNETES = ("v1.33.5", "v1.36.1")
+# The API of snapshots, which is not part of Kubernetes.
+SNAPSHOTS = ("github.com/kubernetes-csi/external-snapshotter/client/v8", "v8.6.0")
 
 
 def find_go():
@@ -38,7 +40,16 @@ def program(name):
     return path
 
 
+def module_directory(module, version):
+    return pathlib.Path(json.loads(go("mod", "download", "-json", f"{module}@{version}"))["Dir"])
+
+
 def kubernetes_openapi(version):
     """Returns Kubernetes' own description of its API."""
-    where = json.loads(go("mod", "download", "-json", f"k8s.io/kubernetes@{version}"))["Dir"]
-    return json.loads(pathlib.Path(where, "api/openapi-spec/swagger.json").read_text())
+    directory = module_directory("k8s.io/kubernetes", version)
+    return json.loads((directory / "api/openapi-spec/swagger.json").read_text())
+
+
+def snapshot_definitions():
+    """Returns the files that define the API of snapshots."""
+    return sorted((module_directory(*SNAPSHOTS) / "config/crd").glob("snapshot.*.yaml"))

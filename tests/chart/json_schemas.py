@@ -39,6 +39,10 @@ def needed(definitions, name):
 PATTERN = "{{ .Group }}-{{ .ResourceAPIVersion }}-{{ .ResourceKind }}.json"  # for kubeconform
 
 
+def file_of(group, version, kind):
+    return f"{group}-{version}-{kind}.json".lower()
+
+
 def write(openapi, directory):
     """Writes GROUP-VERSION-KIND.json for every kind; for the core group, VERSION replaces GROUP."""
     definitions = {name: strict(schema) for name, schema in openapi["definitions"].items()}
@@ -51,5 +55,14 @@ def write(openapi, directory):
             parts = {part: definitions[part] for part in needed(definitions, name)}
             schema = {"$ref": PREFIX + name, "definitions": parts}
             group = kind["group"] or kind["version"]
-            file = f"{group}-{kind['version']}-{kind['kind']}".lower()
-            (directory / f"{file}.json").write_text(json.dumps(schema))
+            file = file_of(group, kind["version"], kind["kind"])
+            (directory / file).write_text(json.dumps(schema))
+
+
+def write_custom(definition, directory):
+    """Writes the same for each version of a CustomResourceDefinition."""
+    spec = definition["spec"]
+    for version in spec["versions"]:
+        file = file_of(spec["group"], version["name"], spec["names"]["kind"])
+        schema = strict(version["schema"]["openAPIV3Schema"])
+        (directory / file).write_text(json.dumps(schema))

@@ -45,9 +45,11 @@ class Rendered:
         return [container["name"] for container in self.pod(component)["containers"]]
 
 
-def render(*values, release="holdfast", version=KUBERNETES[-1], text=""):
-    """Renders the chart; `values` are as for --set, `text` is a values file."""
+def render(*values, release="holdfast", version=KUBERNETES[-1], text="", apis=()):
+    """Renders the chart; `values` are as for --set, `text` is a values file, `apis` are those of
+    the cluster beyond Kubernetes' own."""
     settings = [word for value in values for word in ("--set", value)]
+    settings += [word for api in apis for word in ("--api-versions", api)]
     done = subprocess.run(
         [os.environ["HELM"], "template", release, CHART, "--namespace", NAMESPACE,
          "--kube-version", version, "--values", "-", *settings],

@@ -14,6 +14,7 @@ from value_sets import VALUE_SETS
 
 # Kinds whose definitions only their own projects install.
 NEEDS_OTHERS = {"cert-manager", "Prometheus operator"}
+NEEDS_SNAPSHOTS = {name for name in VALUE_SETS if name.startswith("snapshots")}
 
 
 def certificates(server):
@@ -22,8 +23,14 @@ def certificates(server):
             if "link" in secret["metadata"]["name"]}
 
 
-@pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - NEEDS_OTHERS - {"attaching"}))
+@pytest.mark.parametrize("name", sorted(
+    VALUE_SETS.keys() - NEEDS_OTHERS - NEEDS_SNAPSHOTS - {"attaching"}))
 def test_the_api_server_takes_every_way_to_install(release, name):
+    release.upgrade(**VALUE_SETS[name])
+
+
+@pytest.mark.parametrize("name", sorted(NEEDS_SNAPSHOTS))
+def test_the_api_server_takes_every_way_to_have_snapshots(release, snapshot_api, name):
     release.upgrade(**VALUE_SETS[name])
 
 

@@ -71,28 +71,43 @@ def test_the_node_has_a_token_for_the_cluster_only_where_it_provisions(chart):
 
 def named_by_classes(chart):
     """Returns (namespace, name) of the Secrets for the controller's calls."""
-    prefix = "csi.storage.k8s.io/provisioner-secret-"
-    parameters = [made.get("parameters", {}) for made in chart.all("StorageClass")]
-    return {(one[f"{prefix}namespace"], one[f"{prefix}name"])
-            for one in parameters if f"{prefix}name" in one}
+    named = set()
+    for kind, calls in (("StorageClass", ["provisioner"]),
+                        ("VolumeSnapshotClass", ["snapshotter", "snapshotter-list"])):
+        for parameters in (made.get("parameters", {}) for made in chart.all(kind)):
+            for prefix in (f"csi.storage.k8s.io/{call}-secret-" for call in calls):
+                if f"{prefix}name" in parameters:
+                    named.add((parameters[f"{prefix}namespace"], parameters[f"{prefix}name"]))
+    return named
 
 
-def test_roles_have_no_wildcards_and_no_secrets_but_those_that_classes_name(chart):
-    readable = set()
+def readable(chart):
+    """Returns (namespace, name) of the Secrets in roles, which give no more than `get`."""
+    found = set()
     for role in chart.all("ClusterRole") + chart.all("Role"):
         for rule in role["rules"]:
-            assert "*" not in rule["verbs"] + rule.get("resources", []) + rule.get("apiGroups", [])
             if "secrets" in rule.get("resources", []):
                 assert (role["kind"], rule["resources"], rule["verbs"]) == (
                     "Role", ["secrets"], ["get"])
-                readable |= {(role["metadata"]["namespace"], name)
-                             for name in rule["resourceNames"]}
-    assert readable == named_by_classes(chart)
+                found |= {(role["metadata"]["namespace"], name) for name in rule["resourceNames"]}
+    return found
 
 
-def test_secrets_of_classes_are_for_the_controllers_sidecars_alone():
-    chart = render(text=value_sets.SECRETS)
-    assert named_by_classes(chart) == {("holdfast-system", "fast-controller"), ("default", "wide")}
+def test_roles_have_no_wildcards_and_no_secrets_but_those_that_classes_name(chart):
+    for role in chart.all("ClusterRole") + chart.all("Role"):
+        for rule in role["rules"]:
+            assert "*" not in rule["verbs"] + rule.get("resources", []) + rule.get("apiGroups", [])
+    assert readable(chart) == named_by_classes(chart)
+
+
+@pytest.mark.parametrize("values, of_snapshots", [
+    (value_sets.SECRETS, set()),
+    (value_sets.SNAPSHOTS_WITH_SECRETS, {("holdfast-system", "fast-snapshots")}),
+    (value_sets.SNAPSHOTS_WITH_SECRETS.replace("enabled: true", "enabled: false"), set())])
+def test_secrets_of_classes_are_for_the_controllers_sidecars_alone(values, of_snapshots):
+    chart = render(text=values)
+    assert readable(chart) == named_by_classes(chart) == {
+        ("holdfast-system", "fast-controller"), ("default", "wide")} | of_snapshots
     bindings = [binding for binding in chart.all("RoleBinding")
                 if binding["roleRef"]["name"] == "holdfast-secrets"]
     assert {binding["metadata"]["namespace"] for binding in bindings} == {

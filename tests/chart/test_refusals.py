@@ -28,6 +28,9 @@ REFUSALS = {
     "node.maxUnavailable=some": "/node/maxUnavailable",
     "attachRequired=maybe": "/attachRequired",
     "provisioner.capacityPollInterval=often": "/provisioner/capacityPollInterval",
+    "snapshots.enabled=maybe": "/snapshots/enabled.*'auto', true, false",
+    "snapshots.class=a": "'class' not allowed",
+    "snapshotter.timeout=1m": "'timeout' not allowed",
     "controller.resources.limits.memory=much": "/controller/resources/limits/memory",
     "image.tag=a:b": "/image/tag",
 }
@@ -88,6 +91,31 @@ CLASS_REFUSALS = {
 }
 
 
+SNAPSHOT_CLASS_REFUSALS = {
+    "{name: Fast}": "/snapshotClasses/0/name",
+    "{default: true}": "missing property 'name'",
+    "{name: a, isDefault: true}": "'isDefault' not allowed",
+    "{name: a, default: maybe}": "/snapshotClasses/0/default",
+    "{name: a, deletionPolicy: Keep}": "/snapshotClasses/0/deletionPolicy.*'Delete', 'Retain'",
+    "{name: a, parameters: {pool: default}}": "'parameters' not allowed",
+    "{name: a, labels: {tier: 1}}": "/snapshotClasses/0/labels/tier",
+    "{name: a, annotations: {tier: 1}}": "/snapshotClasses/0/annotations/tier",
+    "{name: a, labels: {app.kubernetes.io/name: b}}":
+        "VolumeSnapshotClass 'a': the chart itself sets the label 'app.kubernetes.io/name'",
+    "{name: a, labels: {helm.sh/chart: b}}": "the chart itself sets the label 'helm.sh/chart'",
+    "{name: a, annotations: {snapshot.storage.kubernetes.io/is-default-class: 'true'}}":
+        "VolumeSnapshotClass 'a': set default instead of the annotation",
+    "{name: a}, {name: a}": "two classes are named 'a'",
+    "{name: a, default: true}, {name: b}, {name: c, default: true}":
+        "both 'a' and 'c' are the default",
+    "{name: a, secrets: {controller: {name: b}}}":
+        "VolumeSnapshotClass 'a' names secrets, but every pool in Ceph has users of its own",
+    "{name: a, secrets: {controller: {name: B}}}": "/snapshotClasses/0/secrets/controller/name",
+    "{name: a, secrets: {controller: {name: b}, node: {name: c}}}": "'node' not allowed",
+    "{name: a, secrets: {}}": "missing property 'controller'",
+}
+
+
 @pytest.mark.parametrize("value", REFUSALS)
 def test_a_wrong_value(value):
     with pytest.raises(Refused, match=REFUSALS[value]):
@@ -110,6 +138,13 @@ def test_a_wrong_pool_in_ceph(pool):
 def test_a_wrong_class(storage_class):
     with pytest.raises(Refused, match=CLASS_REFUSALS[storage_class]):
         render(text=f"storageClasses: [{storage_class}]")
+
+
+@pytest.mark.parametrize("classes", SNAPSHOT_CLASS_REFUSALS)
+def test_a_wrong_class_of_snapshots(classes):
+    """Whether snapshots are on or not: they may be, in the next cluster."""
+    with pytest.raises(Refused, match=SNAPSHOT_CLASS_REFUSALS[classes]):
+        render(text=f"snapshotClasses: [{classes}]")
 
 
 def test_two_pools_of_one_name():

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real provisioner, resizer and attacher, with the chart's flags and only the chart's rights.
+"""The real provisioner, resizer, attacher and snapshotter, with the chart's flags and only the
+chart's rights.
 
 The API server is real; the test writes what schedulers and kubelets would write.
 """
 
 import contextlib
+import copy
 import json
 import os
 import subprocess
@@ -12,8 +14,10 @@ import subprocess
 import pytest
 
 import api_server
+import mount_namespace
 import serve
 from cluster import TOPOLOGY_KEY, until
+from pool_disk import PoolDisk
 from rendering import NAMESPACE, render
 
 NODE = "n1"
@@ -77,7 +81,7 @@ def objects(release, request):
 @pytest.fixture
 def driver(tmp_path, request):
     """With the flags in the test's parameter."""
-    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool").mkdir(exist_ok=True)
     server = serve.Server(os.environ["HOLDFAST_BINARY"], tmp_path,
                           [f"default=file:{tmp_path}/pool"], NODE,
                           flags=getattr(request, "param", ()))
@@ -110,8 +114,9 @@ def sidecar(server, driver, rendered, component, name, pod, directory):
     log = directory / f"{name}.log"
     with open(log, "wb") as output:
         process = subprocess.Popen(
+            # Only a detailed log mentions a missing right that a sidecar can do without.
             [api_server.programs() / f"csi-{name}", *flags, f"--csi-address={driver.socket}",
-             f"--kubeconfig={kubeconfig}"], stdout=output, stderr=output,
+             f"--kubeconfig={kubeconfig}", "--v=3"], stdout=output, stderr=output,
             env={"NAMESPACE": NAMESPACE, "POD_NAME": pod, "NODE_NAME": NODE})
     try:
         yield process
@@ -141,20 +146,21 @@ def expect_capacity(objects, owner, labels):
         assert [found["kind"] for found in told["metadata"]["ownerReferences"]] == [owner]
 
 
-def release_volume(objects, volume):
+def release_volume(objects, volume, claim="data"):
     """Does what the PersistentVolume controller does when its claim has been deleted."""
-    objects.patch("pvc", "data", {"metadata": {"finalizers": None}})
-    objects.delete("pvc", "data")
+    objects.patch("pvc", claim, {"metadata": {"finalizers": None}})
+    objects.delete("pvc", claim)
     objects.patch("pv", volume, {"status": {"phase": "Released"}}, "--subresource=status")
 
 
-def expect_deletion(objects, volume):
-    def is_gone():
+def expect_deletion(objects):
+    def are_gone():
         left = objects.list("pv")
-        if left and "deletionTimestamp" in left[0]["metadata"]:
-            objects.patch("pv", volume, {"metadata": {"finalizers": None}})
+        for found in left:
+            if "deletionTimestamp" in found["metadata"]:
+                objects.patch("pv", found["metadata"]["name"], {"metadata": {"finalizers": None}})
         return not left
-    until(is_gone, "the PersistentVolume is not deleted", SECONDS)
+    until(are_gone, "a PersistentVolume is not deleted", SECONDS)
 
 
 @pytest.mark.parametrize("component, values, owner", [
@@ -170,7 +176,7 @@ def test_the_provisioner(release, objects, driver, tmp_path, component, values, 
         volume = expect_volume(objects)
         expect_capacity(objects, owner, labels)
         release_volume(objects, volume)
-        expect_deletion(objects, volume)
+        expect_deletion(objects)
     assert not list((tmp_path / "pool" / "volumes").iterdir())
     objects.delete("pod", pod, NAMESPACE)
 
@@ -197,7 +203,7 @@ def test_the_resizer(release, objects, driver, tmp_path):
         [grown] = objects.list("pv")
         assert grown["spec"]["capacity"] == {"storage": "128Mi"}
         release_volume(objects, volume)
-        expect_deletion(objects, volume)
+        expect_deletion(objects)
     objects.delete("pod", pod, NAMESPACE)
 
 
@@ -233,6 +239,93 @@ def test_the_attacher(release, objects, driver, tmp_path):
             objects.delete("volumeattachment", f"to-{node}")
         until(lambda: not objects.list("volumeattachments"), "the attachments do not go", SECONDS)
         release_volume(objects, volume)
-        expect_deletion(objects, volume)
+        expect_deletion(objects)
     objects.delete("csinode", "n2")
+    objects.delete("pod", pod, NAMESPACE)
+
+
+SNAPSHOT_API = "snapshot.storage.k8s.io/v1"
+PROTECTION = "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
+
+
+@pytest.fixture
+def pool_disk(tmp_path):
+    """A disk for the driver's pool, on which files can share blocks."""
+    if missing := mount_namespace.what_the_host_lacks():
+        pytest.skip(missing)
+    disk = PoolDisk(tmp_path / "disk", 512 << 20, "xfs", tmp_path / "pool")
+    yield disk
+    disk.remove()
+
+
+def take_snapshot(objects, volume):
+    """Does what the snapshot-controller does for a VolumeSnapshot; returns its content."""
+    objects.apply({"apiVersion": SNAPSHOT_API, "kind": "VolumeSnapshot",
+                   "metadata": {"name": "cut", "namespace": "default"},
+                   "spec": {"volumeSnapshotClassName": "holdfast",
+                            "source": {"persistentVolumeClaimName": "data"}}})
+    [snapshot] = objects.list("volumesnapshots")
+    [made] = [found for found in objects.list("pv") if found["metadata"]["name"] == volume]
+    objects.apply({"apiVersion": SNAPSHOT_API, "kind": "VolumeSnapshotContent",
+                   "metadata": {"name": "content", "finalizers": [PROTECTION]},
+                   "spec": {"driver": DRIVER, "deletionPolicy": "Delete",
+                            "volumeSnapshotClassName": "holdfast",
+                            "source": {"volumeHandle": made["spec"]["csi"]["volumeHandle"]},
+                            "sourceVolumeMode": "Filesystem",
+                            "volumeSnapshotRef": {"name": "cut", "namespace": "default",
+                                                  "uid": snapshot["metadata"]["uid"]}}})
+    until(lambda: objects.list("volumesnapshotcontents")[0].get("status", {}).get("readyToUse"),
+          "the snapshot does not become ready", SECONDS)
+    [content] = objects.list("volumesnapshotcontents")
+    objects.patch("volumesnapshot", "cut", {"status": {
+        "readyToUse": True, "boundVolumeSnapshotContentName": "content",
+        "restoreSize": str(content["status"]["restoreSize"])}}, "--subresource=status")
+    return content
+
+
+def restore_snapshot(objects):
+    """Makes a claim with the snapshot as its source, and returns its PersistentVolume."""
+    restored = copy.deepcopy(CLAIM)
+    restored["metadata"]["name"] = "restored"
+    restored["spec"]["dataSource"] = {"apiGroup": "snapshot.storage.k8s.io",
+                                      "kind": "VolumeSnapshot", "name": "cut"}
+    objects.apply(restored)
+    until(lambda: len(objects.list("pv")) == 2, "no PersistentVolume is made of the snapshot",
+          SECONDS)
+    [volume] = [found["metadata"]["name"] for found in objects.list("pv")
+                if found["spec"]["claimRef"]["name"] == "restored"]
+    return volume
+
+
+def remove_snapshot(objects):
+    """Does what the snapshot-controller does when the VolumeSnapshot has been deleted."""
+    objects.patch("volumesnapshotcontent", "content", {"metadata": {"annotations": {
+        "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted": "yes"}}})
+    objects.delete("volumesnapshotcontent", "content")
+    until(lambda: not objects.list("volumesnapshotcontents"), "the snapshot is not deleted",
+          SECONDS)
+    objects.patch("volumesnapshot", "cut", {"metadata": {"finalizers": None}})
+    objects.delete("volumesnapshot", "cut")
+
+
+# Where the nodes provision, the provisioner's account is not the snapshotter's.
+@pytest.mark.parametrize("component, values", [
+    ("controller", []), ("node", ["provisioning=nodes"])])
+def test_the_snapshotter(release, snapshot_api, objects, pool_disk, driver, tmp_path, component,
+                         values):
+    release.upgrade(values)
+    rendered, pod = render("snapshots.enabled=true", *values), make_pod(objects, component)
+    with sidecar(release.server, driver, rendered, component, "provisioner", pod, tmp_path), \
+            sidecar(release.server, driver, rendered, "controller", "snapshotter", pod, tmp_path):
+        objects.apply(CLAIM)
+        volume = expect_volume(objects)
+        bind(objects, volume)
+        content = take_snapshot(objects, volume)
+        assert content["status"]["restoreSize"] == 64 << 20
+        restored = restore_snapshot(objects)
+        remove_snapshot(objects)
+        release_volume(objects, volume)
+        release_volume(objects, restored, "restored")
+        expect_deletion(objects)
+    assert not list((tmp_path / "pool" / "volumes").iterdir())
     objects.delete("pod", pod, NAMESPACE)

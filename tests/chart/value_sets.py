@@ -119,6 +119,22 @@ storageClasses:
     parameters: {pool: wide, provisioning: thin}
     secrets: *elsewhere
 """
+SNAPSHOTS = """
+snapshots: {enabled: true}
+snapshotClasses:
+  - {name: kept, deletionPolicy: Retain}
+  - name: backups
+    default: true
+    labels: {velero.io/csi-volumesnapshot-class: "true"}
+    annotations: {k10.kasten.io/is-snapshot-class: "true"}
+"""
+SNAPSHOTS_WITH_SECRETS = SECRETS + """
+snapshots: {enabled: true}
+snapshotClasses:
+  - {name: local}
+  - {name: fast, secrets: {controller: {name: fast-snapshots}}}
+  - {name: wide, secrets: {controller: {name: wide, namespace: default}}}
+"""
 VALUE_SETS = {
     "defaults": {},
     "provisioning on the nodes": {"values": ["provisioning=nodes"]},
@@ -139,6 +155,10 @@ VALUE_SETS = {
         "node.sidecars=false", "metrics.enabled=true"]},
     "users of pools in Ceph by their classes": {"text": SECRETS},
     "pools in Ceph that not every node reaches": {"text": ZONES},
+    "snapshots": {"text": SNAPSHOTS},
+    "snapshots, provisioning on the nodes": {
+        "text": SNAPSHOTS, "values": ["provisioning=nodes"]},
+    "snapshots with the users of classes": {"text": SNAPSHOTS_WITH_SECRETS},
     "attaching": {"values": ["attachRequired=true"]},
     "everything off": {"values": ["networkPolicy=false", "storageClasses=null"]},
 }

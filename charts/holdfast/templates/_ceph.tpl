@@ -75,15 +75,21 @@ pool and the component. */}}
 {{- $keys | uniq | sortAlpha | join " " }}
 {{- end }}
 
-{{/* The parameters that make Kubernetes pass a class's Secrets to the calls of each side. Takes the
-chart's scope and the class. */}}
-{{- define "holdfast.class.secrets" -}}
+{{/* The parameters that make Kubernetes pass a Secret to calls. Takes the chart's scope, the Secret and
+the calls. */}}
+{{- define "holdfast.secretOfCalls" -}}
 {{- $here := (index . 0).Release.Namespace }}
-{{- range $side, $calls := dict "controller" (list "provisioner" "controller-publish" "controller-expand") "node" (list "node-stage" "node-publish" "node-expand") }}
-{{- $secret := get (index $ 1).secrets $side }}
-{{- range $calls }}
+{{- $secret := index . 1 }}
+{{- range index . 2 }}
 csi.storage.k8s.io/{{ . }}-secret-name: {{ $secret.name | quote }}
 csi.storage.k8s.io/{{ . }}-secret-namespace: {{ $secret.namespace | default $here | quote }}
 {{- end }}
 {{- end }}
+
+{{/* The parameters that make Kubernetes pass a StorageClass's Secrets to the calls of each side. Takes
+the chart's scope and the class. */}}
+{{- define "holdfast.class.secrets" -}}
+{{- $secrets := (index . 1).secrets }}
+{{- include "holdfast.secretOfCalls" (list (index . 0) $secrets.controller (list "provisioner" "controller-publish" "controller-expand")) }}
+{{- include "holdfast.secretOfCalls" (list (index . 0) $secrets.node (list "node-stage" "node-publish" "node-expand")) }}
 {{- end }}

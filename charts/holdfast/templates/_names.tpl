@@ -66,6 +66,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- fail (printf "StorageClass '%s' names secrets and waits for its first consumer: the scheduler would wait for the pool's capacity, which the driver cannot query before a call brings secrets; leave out volumeBindingMode" .name) }}
 {{- end }}
 {{- end }}
+{{- include "holdfast.snapshots.check" . }}
 {{- if and (include "holdfast.inCeph" .) (eq .Values.provisioning "nodes") }}
 {{- fail "provisioning is nodes, but the controller creates the volumes of pools in Ceph: set provisioning to controller" }}
 {{- end }}
