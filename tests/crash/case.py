@@ -7,7 +7,7 @@ import time
 import operations
 import trapped_driver
 from trap import Fault
-from volume_life import Kind, Life
+from volume_life import Kind
 
 BUSY_SECONDS = 120
 RECOVERY_SECONDS = 20
@@ -47,7 +47,7 @@ def host_filesystem(case):
     """The filesystem of the pool's disk. Only btrfs may keep what a pod syncs but lose earlier
     changes: a later power cut there could undo an earlier change that was not made durable
     itself."""
-    return "btrfs" if case.then == "power" else "ext4"
+    return "btrfs" if case.then == "power" else operations.BY_NAME[case.operation].host
 
 
 @dataclasses.dataclass
@@ -84,7 +84,7 @@ class Trial:
         self.world, self.driver, self.case, self.result = world, world.driver, case, result
         self.deadline = deadline
         self.operation = operations.BY_NAME[case.operation]
-        self.life = Life(world, Kind(case.filesystem, case.provisioning))
+        self.life = self.operation.life(world, Kind(case.filesystem, case.provisioning))
 
     def run(self):
         self.world.begin()
@@ -116,7 +116,11 @@ class Trial:
             if fault == "power":
                 self.world.cut_power()
                 self.result.struck = self.result.struck or "(answered)"
+            elif self.operation.struck:
+                self.operation.struck(self.life)
             self.start_again(self.case.second == "start")
+        elif self.operation.struck:
+            self.operation.struck(self.life)
 
     def note_struck(self):
         points, struck = self.driver.trap.end_watch()
@@ -172,7 +176,8 @@ class Trial:
         """The start that meets the fault."""
         operation, driver = self.operation, self.driver
         if operation.killed_step:
-            driver.trap.watch(Fault(operation.killed_at, "kill"))
+            driver.trap.watch(Fault(operation.killed_at, operation.killed_by,
+                                    operation.killed_nth))
             trapped_driver.code_of(lambda: operation.killed_step(self.life))
             _, struck = driver.trap.end_watch()
             assert struck, f"there is no call {operation.killed_at}"

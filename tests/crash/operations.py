@@ -3,6 +3,7 @@
 
 import dataclasses
 
+from copies import Copies
 from volume_life import Kind, Life
 
 EXT4, XFS, BTRFS, BLOCK = (Kind(name, "thin") for name in ("ext4", "xfs", "btrfs", "block"))
@@ -13,11 +14,12 @@ FILESYSTEMS = (EXT4, XFS, BTRFS)
 # other the sidecars and kubelet may forget that they ever called.
 RUNNING = ("CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE", "ABORTED")
 RUNNING_ON_NODE = (*RUNNING, "RESOURCE_EXHAUSTED")
+RUNNING_SNAPSHOT = RUNNING_ON_NODE  # csi-snapshotter's
 
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """Steps are methods of Life. Without `step` it is a start of the driver."""
+    """Steps are methods of `life`. Without `step` it is a start of the driver."""
     name: str
     kinds: tuple
     before: tuple  # the steps that lead to it
@@ -26,16 +28,32 @@ class Operation:
     running: tuple = RUNNING_ON_NODE  # the codes that are not final
     # The next call of a caller that no longer wants the volume: by code, whether the code is final.
     opposite: object = None
-    # For a start: the step during which the driver was killed before, and the call that it was at.
+    # For a start: the step during which the driver was killed before, and at which call and how
+    # (trap.Fault).
     killed_step: object = None
     killed_at: str = ""
+    killed_nth: int = 1
+    killed_by: str = "kill"
     recovered: object = None  # checked after it, before anybody repeats anything
     first: bool = False  # for a start: the first one ever
     lasting: bool = False  # the power cut may also come later
+    life: type = Life
+    host: str = "ext4"  # the filesystem of the pool's disk
+    struck: object = None  # checked after the fault, also while the driver is dead
+    sampled: tuple = None  # the kinds that are part of a slice; without it all of them
+
+    def kinds_of(self, everything):
+        return self.kinds if everything or self.sampled is None else self.sampled
 
     @property
     def for_controller(self):
-        return self.step in (Life.create, Life.expand, Life.delete)
+        return self.step in (Life.create, Life.expand, Life.delete, Copies.cut, Copies.restore,
+                             Copies.clone, Copies.delete_snapshot, Copies.delete_origin)
+
+
+def of_copies(*entry, host="xfs", **more):
+    """An operation with a copy, in a pool that can share blocks."""
+    return Operation(*entry, life=Copies, host=host, **more)
 
 
 def give_up_creation(life, final):
@@ -69,6 +87,8 @@ CREATED = (Life.create,)
 USED = (Life.create, Life.use)
 STAGED = (*USED, Life.stage)
 PUBLISHED = (*STAGED, Life.publish)
+CUT = (Copies.mount_origin, Copies.cut)
+RESTORED = (*CUT, Copies.restore)
 
 ALL = (
     Operation("create", (EXT4, EXT4_THICK), (), Life.create, Life.check_absent, RUNNING,
@@ -110,5 +130,33 @@ ALL = (
     Operation("start after half a deletion", (EXT4, EXT4_THICK), USED,
               killed_step=Life.delete, killed_at="unlinkat image",
               recovered=Life.check_absent),
+    of_copies("snapshot", (EXT4_THICK,), (Copies.use_origin,), Copies.cut,
+              Copies.check_no_snapshot, RUNNING_SNAPSHOT, Copies.give_up_cut, lasting=True),
+    of_copies("snapshot, mounted", (EXT4, XFS, BLOCK), (Copies.mount_origin,), Copies.cut,
+              Copies.check_no_snapshot, RUNNING_SNAPSHOT, Copies.give_up_cut,
+              struck=Copies.check_writable, sampled=(XFS, BLOCK)),
+    of_copies("snapshot, mounted, on btrfs", (XFS, BTRFS), (Copies.mount_origin,), Copies.cut,
+              Copies.check_no_snapshot, RUNNING_SNAPSHOT, host="btrfs",
+              struck=Copies.check_writable, sampled=(BTRFS,)),
+    of_copies("restore", (EXT4, EXT4_THICK), CUT, Copies.restore, Copies.check_no_copy, RUNNING,
+              Copies.give_up_restore, lasting=True, sampled=(EXT4_THICK,)),
+    of_copies("clone", (EXT4,), (Copies.use_origin,), Copies.clone, Copies.check_no_copy, RUNNING,
+              Copies.give_up_clone),
+    of_copies("first stage of a copy", FILESYSTEMS, RESTORED, Copies.stage_copy,
+              Copies.check_copy_unstaged, opposite=Copies.give_up_stage, lasting=True),
+    of_copies("delete a snapshot", (EXT4,), RESTORED, Copies.delete_snapshot),
+    of_copies("delete an origin", (EXT4,), (Copies.use_origin, Copies.cut), Copies.delete_origin),
+    of_copies("delete a snapshot, on btrfs", (EXT4,), RESTORED, Copies.delete_snapshot,
+              host="btrfs", sampled=()),
+    # The container ends with all its processes, so only the stage record knows of the freeze.
+    of_copies("start with a frozen origin", (XFS,), (Copies.mount_origin,),
+              killed_step=Copies.cut, killed_at="ioctl FICLONE", killed_by="kill-all",
+              recovered=Copies.check_thawed),
+    of_copies("start after half a copy", (EXT4,), (Copies.use_origin,), killed_step=Copies.cut,
+              killed_at="fsync image", recovered=Copies.check_no_snapshot),
+    # The image is marked as complete, its record not yet.
+    of_copies("start after a copy without its record", (EXT4,), (Copies.use_origin,),
+              killed_step=Copies.cut, killed_at="fsync image", killed_nth=2,
+              recovered=Copies.check_one_snapshot),
 )
 BY_NAME = {operation.name: operation for operation in ALL}

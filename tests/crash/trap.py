@@ -45,15 +45,22 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """The fault at the `at`-th changing call, counted from 1, or at the first call with that
+    """The fault at the `at`-th changing call, counted from 1, or at the `nth` call with that
     text."""
     at: int | str = 0
-    action: str = "none"  # kill: the driver; kill-child; hold; or the name of an error
+    # kill: the driver; kill-child; kill-all: the driver and its children, as a container ends; hold;
+    # or the name of an error
+    action: str = "none"
+    nth: int = 1
 
-    def strikes(self, point, number):
-        if self.action == "kill-child" and not point.program:
+    def strikes(self, points):
+        """Whether at the last of these."""
+        if self.action == "kill-child" and not points[-1].program:
             return False
-        return self.at in (number, str(point))
+        if isinstance(self.at, int):
+            return self.at == len(points)
+        texts = [str(point) for point in points]
+        return texts[-1] == self.at and texts.count(self.at) == self.nth
 
 
 class Trap:
@@ -125,6 +132,10 @@ class Trap:
         elif action in ("kill", "kill-child"):
             victim = self.driver if action == "kill" else thread
             os.kill(victim, signal.SIGKILL)
+        elif action == "kill-all":
+            # Its death is a sign for its children, so they come first.
+            for victim in (*children_of(self.driver), self.driver):
+                os.kill(victim, signal.SIGKILL)
         elif action != "hold":
             self.respond(identifier, error=-getattr(errno, action))
 
@@ -138,7 +149,7 @@ class Trap:
             if point is None:
                 return "none"
             self.points.append(point)
-            if self.struck or not self.fault.strikes(point, len(self.points)):
+            if self.struck or not self.fault.strikes(self.points):
                 return "none"
             self.struck = point
             if self.fault.action == "hold":
@@ -190,6 +201,11 @@ def program_of(thread):
         return pathlib.Path(f"/proc/{thread}/comm").read_text().strip()
     except OSError:
         return "?"
+
+
+def children_of(parent):
+    tasks = pathlib.Path(f"/proc/{parent}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def path_of_descriptor(thread, descriptor):

@@ -18,7 +18,6 @@ import driver
 import mount_table
 from kubelet import PersistentVolume
 
-NAME = "pvc-1"
 POD = "pod"
 DATA = driver.MIB
 GROWTH = 64 * driver.MIB
@@ -40,10 +39,12 @@ class Kind:
 
 
 class Life:
-    def __init__(self, world, kind):
+    def __init__(self, world, kind, number=1):
+        self.number = number  # among the volumes of a case
         self.world, self.driver, self.kubelet, self.kind = world, world.driver, world.kubelet, kind
         self.size = driver.SIZES[kind.filesystem]
         self.volume = None
+        self.source = None  # of a copy: the id of a snapshot or a volume
         self.read_only = False
         self.checksum = None  # the checksum of the written data
         self.filesystem_uuid = None
@@ -54,11 +55,12 @@ class Life:
 
     def create(self):
         fields = {} if self.kind.access == "block" else {"filesystem": self.kind.filesystem}
-        made = self.driver.create(NAME, size=self.size, access=self.kind.access,
-                                  provisioning=self.kind.provisioning, **fields)
+        made = self.driver.create(f"pvc-{self.number}", size=self.size, access=self.kind.access,
+                                  provisioning=self.kind.provisioning, source=self.source, **fields)
         assert made.capacity_bytes == self.size, f"created with {made.capacity_bytes}"
         filesystem = "" if self.kind.access == "block" else self.kind.filesystem
-        self.volume = PersistentVolume(made.volume_id, "pv-1", self.kind.access, filesystem)
+        self.volume = PersistentVolume(made.volume_id, f"pv-{self.number}", self.kind.access,
+                                       filesystem)
 
     def expand(self):
         grown = driver.SIZES[self.kind.filesystem] + GROWTH
@@ -117,6 +119,8 @@ class Life:
         found = content.checksum(self.data_path(), DATA)
         assert found == self.checksum, "the data is not what was written"
         found = self.read_filesystem_uuid()
+        if self.filesystem_uuid is None:  # of a copy: it has one of its own since the first stage
+            self.filesystem_uuid = found
         assert found == self.filesystem_uuid, f"filesystem {found}, was {self.filesystem_uuid}"
         assert self.formatted() == self.formats, "a mkfs was run where data was"
 

@@ -8,20 +8,23 @@ from cluster import segment
 from google.protobuf.descriptor import FieldDescriptor as Field
 
 SIZE = 64 << 20
+SNAPSHOT = "snap"
 # Given only as an attack: an honest caller leaves them out, because they are not supported.
 LEFT_OUT = {"volume_content_source", "mutable_parameters", "volume_mount_group"}
 
 
 class Callers:
-    """A volume that is staged and published, and the arguments of each RPC about it."""
+    """A volume that is staged and published and has a snapshot, and the arguments of each RPC about
+    it."""
 
-    def __init__(self, driver, kubelet, volume, pod):
+    def __init__(self, driver, kubelet, volume, snapshot, pod):
         other = volume.handle[:-36] + "00000000-0000-4000-8000-000000000000"
         elsewhere = kubelet.pod_volume_directory(volume, "other-pod")
         elsewhere.mkdir(parents=True)
         self.driver = driver
         self.values = {
             "name": volume.name, "volume_id": volume.handle, "readonly": False,
+            "source_volume_id": volume.handle, "snapshot_id": snapshot,
             "staging_target_path": str(kubelet.staging_path(volume)),
             "target_path": str(kubelet.mount_path(volume, pod)),
             "volume_path": str(kubelet.mount_path(volume, pod)),
@@ -36,6 +39,9 @@ class Callers:
             "max_entries": 1, "starting_token": ""}
         # These would remove the volume; instead they name one that does not exist.
         self.special = {("DeleteVolume", "volume_id"): other,
+                        ("DeleteSnapshot", "snapshot_id"): "s:" + other,
+                        ("CreateSnapshot", "name"): SNAPSHOT,
+                        ("CreateSnapshot", "parameters"): {},
                         ("NodeUnpublishVolume", "target_path"): str(elsewhere / "mount"),
                         ("NodeUnstageVolume", "staging_target_path"): str(elsewhere)}
 

@@ -22,7 +22,6 @@ MAX_MESSAGE = 2048  # clients accept 8 KiB of headers, in which a byte may take 
 MAX_LOG_LINE = 16 << 10
 
 NOT_SERVED = {"ControllerPublishVolume", "ControllerUnpublishVolume", "ControllerModifyVolume",
-              "CreateSnapshot", "DeleteSnapshot", "ListSnapshots", "GetSnapshot",
               "GroupControllerGetCapabilities", "CreateVolumeGroupSnapshot",
               "DeleteVolumeGroupSnapshot", "GetVolumeGroupSnapshot", "GetMetadataAllocated",
               "GetMetadataDelta"}
@@ -37,9 +36,15 @@ ALLOWED = [
     (".*", "volume_id", "(?!mebibyte|wide).*", {"NOT_FOUND"}),
     ("DeleteVolume|NodeUnpublishVolume|NodeUnstageVolume", "volume_id", "(?!mebibyte|wide).*",
      {"OK"}),
+    ("CreateSnapshot", "name", "traversal|format|shell|option|bidirectional", {"OK"}),
+    (".*Snapshot|CreateVolume", r"(.*\.)?(source_volume_id|snapshot_id|volume_id)",
+     "(?!mebibyte|wide).*", {"NOT_FOUND"}),
+    ("DeleteSnapshot", "snapshot_id", "(?!mebibyte|wide).*", {"OK"}),
+    # Of what is not there is nothing to list.
+    ("ListSnapshots", "source_volume_id|snapshot_id", ".*", {"OK"}),
     # The CSI spec's word for a token that is none.
-    ("ListVolumes", "starting_token", ".*", {"ABORTED"}),
-    ("ListVolumes", "max_entries", "most|almost most|not a multiple", {"OK"}),
+    ("ListVolumes|ListSnapshots", "starting_token", ".*", {"ABORTED"}),
+    ("ListVolumes|ListSnapshots", "max_entries", "most|almost most|not a multiple", {"OK"}),
     # Values that are valid, but not for this volume, have other codes.
     ("CreateVolume", ".*bytes|.*mode|.*block.*|.*volume_capabilities.mount|parameters",
      "most|almost most|not a multiple|enum SINGLE.*|empty|provisioning .*", {"ALREADY_EXISTS"}),
@@ -81,6 +86,13 @@ def allowed(method, attack):
 
 
 @pytest.fixture
+def driver(new_disk, new_driver):
+    """On a disk that can share blocks, as snapshots need it."""
+    new_disk(2 << 30, filesystem="xfs")
+    return new_driver()
+
+
+@pytest.fixture
 def canary(directory):
     """Files that no call may touch."""
     path = directory / "canary"
@@ -110,8 +122,10 @@ def answer(channel, method, request):
         return csi_client.code_of(error), error.details()
 
 
-def undo(driver, method, response, volume):
-    """An allowed name creates a volume, and only that volume is deleted again."""
+def undo(driver, method, response, volume, snapshot):
+    """An allowed name creates a volume or snapshot, and only that one is deleted again."""
+    if method == "CreateSnapshot" and response.snapshot.snapshot_id != snapshot:
+        driver.delete_snapshot(response.snapshot.snapshot_id)
     if method == "CreateVolume" and response.volume.volume_id != volume.handle:
         driver.delete(response.volume.volume_id)
 
@@ -142,7 +156,8 @@ def honest_requests_succeed(channel, callers):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_field(driver, kubelet, volume, canary, name):
-    callers = requests_of.Callers(driver, kubelet, volume, "pod")
+    snapshot = driver.snapshot(volume.handle, requests_of.SNAPSHOT).snapshot_id
+    callers = requests_of.Callers(driver, kubelet, volume, snapshot, "pod")
     method = METHODS[name]
     found = []
     with grpc.insecure_channel(driver.client.target,
@@ -159,7 +174,7 @@ def test_every_field(driver, kubelet, volume, canary, name):
             elif problem := complaint(name, attack, code, said):
                 found.append(f"{attack} {problem}")
             if code == "OK":
-                undo(driver, name, said, volume)
+                undo(driver, name, said, volume, snapshot)
             if name not in NOT_SERVED:  # one check at the end is enough for all of them
                 found += [f"{attack}: {change}"
                           for change in surroundings.differences(before, watched.take())]

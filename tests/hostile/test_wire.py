@@ -10,7 +10,8 @@ import pytest
 import requests_of
 import surroundings
 from google.protobuf.descriptor import FieldDescriptor as Field
-from test_fields import METHODS, NOT_SERVED, answer, canary, check_log, volume  # noqa: F401
+from test_fields import (METHODS, NOT_SERVED, answer, canary, check_log, driver,  # noqa: F401
+                         volume)
 
 MARK = "placeholderplaceholder"
 NOT_UTF8 = {"lone continuation": b"\x80", "cut short": b"\xe2\x82", "overlong slash": b"\xc0\xaf",
@@ -52,7 +53,8 @@ def text_places(message_type, path=()):
 @pytest.fixture
 def scene(driver, kubelet, volume, canary):  # noqa: F811
     """A channel, honest callers, and the check that nothing has changed."""
-    callers = requests_of.Callers(driver, kubelet, volume, "pod")
+    snapshot = driver.snapshot(volume.handle, requests_of.SNAPSHOT).snapshot_id
+    callers = requests_of.Callers(driver, kubelet, volume, snapshot, "pod")
     with grpc.insecure_channel(driver.client.target,
                                options=csi_client.CHANNEL_OPTIONS) as channel:
         watched = surroundings.Surroundings(driver, kubelet.root, canary)

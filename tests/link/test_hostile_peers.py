@@ -75,7 +75,7 @@ def test_another_version_of_the_protocol(victim, directory, protocol, older):
         message = register(pools=pools_of("n2"))
         message.protocol = protocol
         peer.send(register=message)
-        with refused("FAILED_PRECONDITION", f"protocol {protocol} is not spoken here, 2 is: upgrade "
+        with refused("FAILED_PRECONDITION", f"protocol {protocol} is not spoken here, 3 is: upgrade "
                                             f"the {older}, whose software is older"):
             peer.receive()
         peer.outgoing.put(None)
@@ -90,7 +90,7 @@ def test_a_node_of_the_first_protocol_is_told_what_to_do(victim, directory):
             + field(5, field(1, pool)))
     with peer_as(victim, directory) as peer:
         peer.send_bytes(field(1, said))
-        with refused("FAILED_PRECONDITION", "protocol 1 is not spoken here, 2 is: upgrade the node"):
+        with refused("FAILED_PRECONDITION", "protocol 1 is not spoken here, 3 is: upgrade the node"):
             peer.receive()
         peer.outgoing.put(None)
 

@@ -16,6 +16,7 @@ from pytest_run import REPOSITORY
 
 SENTINEL = "sentinel-8e1f4711-secret"
 VOLUME = "default:n2:6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001"
+SNAPSHOT = "s:" + VOLUME
 
 
 def requests():
@@ -29,6 +30,10 @@ def requests():
         "DeleteVolume": {"volume_id": VOLUME},
         "ControllerExpandVolume": {"volume_id": VOLUME, "capacity_range": size},
         "ValidateVolumeCapabilities": {"volume_id": VOLUME, "volume_capabilities": [capability]},
+        "CreateSnapshot": {"name": "snapshot", "source_volume_id": VOLUME},
+        "DeleteSnapshot": {"snapshot_id": SNAPSHOT},
+        "GetSnapshot": {"snapshot_id": SNAPSHOT},
+        "ListSnapshots": {"snapshot_id": SNAPSHOT},
     }
 
 
@@ -44,7 +49,8 @@ def test_a_node_is_told_no_secret(new_cluster, directory, name):
         assert command.method == name
         assert SENTINEL.encode() not in command.SerializeToString()
         asked = request_in(command)
-        assert not asked.secrets and (asked.name if name == "CreateVolume" else asked.volume_id)
+        subject = next(iter(requests()[name]))
+        assert not asked.secrets and getattr(asked, subject) == requests()[name][subject]
         peer.send(result=link_pb2.Result(id=command.id, code=13, message="no"))
         with pytest.raises(grpc.RpcError):
             call.result()

@@ -36,10 +36,10 @@ def reason(case):
 
 
 class Skips:
-    """The file's lines are `CAPABILITY regular expression over spec names`; # starts a comment."""
+    """The files' lines are `CAPABILITY regular expression over spec names`; # starts a comment."""
 
-    def __init__(self, path):
-        lines = [line.strip() for line in path.read_text().splitlines()]
+    def __init__(self, *paths):
+        lines = [line.strip() for path in paths for line in path.read_text().splitlines()]
         self.lines = [line for line in lines if line and not line.startswith("#")]
         self.used = set()
 
