@@ -24,6 +24,7 @@ REFUSALS = {
     "link.certificates=none": "/link/certificates",
     "link.certificates=secret": "/link/controllerSecret",
     "node.maxVolumes=-1": "/node/maxVolumes",
+    "node.copyRate=fast": "/node/copyRate",
     "node.updateStrategy=Recreate": "/node/updateStrategy",
     "node.maxUnavailable=some": "/node/maxUnavailable",
     "attachRequired=maybe": "/attachRequired",
@@ -97,7 +98,9 @@ SNAPSHOT_CLASS_REFUSALS = {
     "{name: a, isDefault: true}": "'isDefault' not allowed",
     "{name: a, default: maybe}": "/snapshotClasses/0/default",
     "{name: a, deletionPolicy: Keep}": "/snapshotClasses/0/deletionPolicy.*'Delete', 'Retain'",
-    "{name: a, parameters: {pool: default}}": "'parameters' not allowed",
+    "{name: a, parameters: {pool: default}}": "'pool' not allowed",
+    "{name: a, parameters: {consistency: perfect}}": "/parameters/consistency",
+    "{name: a, parameters: {maxFreeze: 2}}": "/parameters/maxFreeze",
     "{name: a, labels: {tier: 1}}": "/snapshotClasses/0/labels/tier",
     "{name: a, annotations: {tier: 1}}": "/snapshotClasses/0/annotations/tier",
     "{name: a, labels: {app.kubernetes.io/name: b}}":

@@ -130,6 +130,7 @@ def test_classes_are_as_given():
     assert "annotations" not in kept["metadata"]
     backups = rendered.one("VolumeSnapshotClass", "backups")
     assert backups["deletionPolicy"] == "Delete"
+    assert backups["parameters"] == {"consistency": "frozen", "maxFreeze": "500ms"}
     assert backups["metadata"]["annotations"] == {
         "snapshot.storage.kubernetes.io/is-default-class": "true",
         "k10.kasten.io/is-snapshot-class": "true"}
@@ -147,7 +148,8 @@ def test_classes_bring_the_users_of_their_pools():
                  f"{prefix}-secret-namespace": NAMESPACE,
                  f"{prefix}-list-secret-name": "fast-snapshots",
                  f"{prefix}-list-secret-namespace": NAMESPACE},
-        "wide": {f"{prefix}-secret-name": "wide", f"{prefix}-secret-namespace": "default",
+        "wide": {"consistency": "crash",
+                 f"{prefix}-secret-name": "wide", f"{prefix}-secret-namespace": "default",
                  f"{prefix}-list-secret-name": "wide",
                  f"{prefix}-list-secret-namespace": "default"}}
 

@@ -28,6 +28,7 @@ controller:
   podAnnotations: {team: storage}
 node:
   maxVolumes: 100
+  copyRate: 50Mi
   tolerations: []
   nodeSelector: {disk: local}
   affinity: {nodeAffinity: {}}
@@ -127,13 +128,16 @@ snapshotClasses:
     default: true
     labels: {velero.io/csi-volumesnapshot-class: "true"}
     annotations: {k10.kasten.io/is-snapshot-class: "true"}
+    parameters: {consistency: frozen, maxFreeze: 500ms}
 """
 SNAPSHOTS_WITH_SECRETS = SECRETS + """
 snapshots: {enabled: true}
 snapshotClasses:
   - {name: local}
   - {name: fast, secrets: {controller: {name: fast-snapshots}}}
-  - {name: wide, secrets: {controller: {name: wide, namespace: default}}}
+  - name: wide
+    parameters: {consistency: crash}
+    secrets: {controller: {name: wide, namespace: default}}
 """
 VALUE_SETS = {
     "defaults": {},

@@ -67,6 +67,7 @@ the root or contains another mount of the pod. */}}
     {{- if .Values.node.maxVolumes }}
     - --max-volumes={{ .Values.node.maxVolumes }}
     {{- end }}
+    - --copy-rate={{ .Values.node.copyRate }}
     {{- range $index, $key := $topologyKeys }}
     - --topology={{ $key }}=$(TOPOLOGY_{{ $index }})
     {{- end }}
