@@ -29,6 +29,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   holdfast::cli::Action run;
   holdfast::cli::AddServeCommand(app, run);
   holdfast::cli::AddVolumesCommand(app, run);
+  holdfast::cli::AddSnapshotsCommand(app, run);
   holdfast::cli::AddPoolsCommand(app, run);
   holdfast::cli::AddDoctorCommand(app, run);
   holdfast::cli::AddDemoCommand(app, run);

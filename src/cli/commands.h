@@ -19,8 +19,9 @@ void AddDemoCommand(CLI::App& app, Action& run);
 // `holdfast doctor`: what this host lacks, why it matters, and the remedy.
 void AddDoctorCommand(CLI::App& app, Action& run);
 
-// `holdfast volumes` and `holdfast pools`: what a running instance has.
+// `holdfast volumes`, `holdfast snapshots` and `holdfast pools`: what a running instance has.
 void AddVolumesCommand(CLI::App& app, Action& run);
+void AddSnapshotsCommand(CLI::App& app, Action& run);
 void AddPoolsCommand(CLI::App& app, Action& run);
 
 }  // namespace holdfast::cli

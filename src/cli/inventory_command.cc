@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -22,8 +23,19 @@ constexpr char kVolumesFooter[] = R"(Examples:
   holdfast volumes --output wide     with creation time, mount points and condition
   holdfast volumes --output json     every field, sizes in bytes, for scripts
 
-STATE: ready (not formatted yet), formatting, formatted. USE: idle, attached, staged, or published and
+STATE: ready (not formatted yet), formatting, formatted, inherited (a copy whose filesystem gets its own
+UUID when it is first staged). USE: idle, attached, staged, or published and
 on how many paths. An abnormal volume is red; --output wide says what is wrong with it.)";
+
+constexpr char kSnapshotsFooter[] = R"(Examples:
+
+  holdfast snapshots
+  holdfast snapshots --output wide   with what they occupy and share, and their volumes' ids
+  holdfast snapshots --output json   every field, sizes in bytes, for scripts
+
+STATE: ready, or how much is copied where the pool cannot share blocks. BLOCKS: own, or shared with the
+volume and with copies; a thick snapshot gets its own in the background. CREATED is the instant that it
+shows.)";
 
 constexpr char kPoolsFooter[] = R"(Examples:
 
@@ -73,7 +85,7 @@ Table VolumeTable(const admin::v1::ListVolumesResponse& response, bool wide) {
   std::vector<Column> columns = {{"ID"},           {"NAME"},       {"SIZE", true},
                                  {"PROVISIONING"}, {"FILESYSTEM"}, {"STATE"},
                                  {"USE"},          {"DEVICE"},     {"CONDITION"}};
-  if (wide) columns.insert(columns.end(), {{"CREATED"}, {"MOUNT POINTS"}, {"MESSAGE"}});
+  if (wide) columns.insert(columns.end(), {{"CREATED"}, {"SOURCE"}, {"MOUNT POINTS"}, {"MESSAGE"}});
   Table table(std::move(columns));
   for (const admin::v1::Volume& volume : response.volumes()) {
     const Colour colour = volume.abnormal() ? Colour::kRed : Colour::kNone;
@@ -88,8 +100,45 @@ Table VolumeTable(const admin::v1::ListVolumesResponse& response, bool wide) {
                                {volume.device()},
                                {volume.abnormal() ? "abnormal" : "ok", colour}};
     if (wide) {
-      const std::vector<Cell> more = {
-          {volume.created_at()}, {MountPointsOf(volume)}, {volume.condition(), colour}};
+      const std::vector<Cell> more = {{volume.created_at()},
+                                      {volume.source().empty() ? "(none)" : volume.source()},
+                                      {MountPointsOf(volume)},
+                                      {volume.condition(), colour}};
+      cells.insert(cells.end(), more.begin(), more.end());
+    }
+    table.AddRow(cells);
+  }
+  return table;
+}
+
+std::string StateOf(const admin::v1::Snapshot& snapshot) {
+  if (snapshot.ready_to_use()) return "ready";
+  const double part = static_cast<double>(snapshot.copied_bytes()) /
+                      static_cast<double>(std::max<Bytes>(1, snapshot.size_bytes()));
+  return fmt::format("copying {:.0f}%", 100 * part);
+}
+
+std::string BlocksOf(const admin::v1::Snapshot& snapshot) {
+  if (snapshot.shared_bytes() < 0) return "";
+  return snapshot.shared_bytes() == 0 ? "own" : "shared";
+}
+
+std::string BytesOf(Bytes value) { return value < 0 ? "" : FormatBytes(value); }
+
+Table SnapshotTable(const admin::v1::ListSnapshotsResponse& response, bool wide) {
+  std::vector<Column> columns = {{"ID"},    {"NAME"},   {"SIZE", true}, {"PROVISIONING"},
+                                 {"STATE"}, {"BLOCKS"}, {"CREATED"}};
+  if (wide) columns.insert(columns.end(), {{"OCCUPIED", true}, {"SHARED", true}, {"VOLUME"}});
+  Table table(std::move(columns));
+  for (const admin::v1::Snapshot& snapshot : response.snapshots()) {
+    std::vector<Cell> cells = {
+        {snapshot.id()},           {snapshot.name()},   {FormatBytes(snapshot.size_bytes())},
+        {snapshot.provisioning()}, {StateOf(snapshot)}, {BlocksOf(snapshot)},
+        {snapshot.created_at()}};
+    if (wide) {
+      const std::vector<Cell> more = {{BytesOf(snapshot.occupied_bytes())},
+                                      {BytesOf(snapshot.shared_bytes())},
+                                      {snapshot.source_volume_id()}};
       cells.insert(cells.end(), more.begin(), more.end());
     }
     table.AddRow(cells);
@@ -145,6 +194,20 @@ absl::Status ShowVolumes(const Flags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status ShowSnapshots(const Flags& flags) {
+  ASSIGN_OR_RETURN(const auto stub, ConnectAdmin(flags.endpoint));
+  ASSIGN_OR_RETURN(const auto response,
+                   Call(*stub, &Admin::Stub::ListSnapshots, admin::v1::ListSnapshotsRequest()));
+  if (flags.output == "json") {
+    std::cout << ArrayAsJson(response, "snapshots");
+  } else if (response.snapshots().empty()) {
+    std::cerr << "no snapshots\n";
+  } else {
+    std::cout << SnapshotTable(response, flags.output == "wide").Text(WantsColours());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ShowPools(const Flags& flags) {
   ASSIGN_OR_RETURN(const auto stub, ConnectAdmin(flags.endpoint));
   ASSIGN_OR_RETURN(const auto response,
@@ -161,6 +224,13 @@ void AddVolumesCommand(CLI::App& app, Action& run) {
   verb.footer(kVolumesFooter);
   const auto flags = AddFlags(verb, {"table", "wide", "json"});
   verb.callback([flags, &run] { run = [flags] { return ExitCode(ShowVolumes(*flags)); }; });
+}
+
+void AddSnapshotsCommand(CLI::App& app, Action& run) {
+  CLI::App& verb = *app.add_subcommand("snapshots", "List the snapshots of a running Holdfast");
+  verb.footer(kSnapshotsFooter);
+  const auto flags = AddFlags(verb, {"table", "wide", "json"});
+  verb.callback([flags, &run] { run = [flags] { return ExitCode(ShowSnapshots(*flags)); }; });
 }
 
 void AddPoolsCommand(CLI::App& app, Action& run) {

@@ -17,7 +17,38 @@ grpc::ServerContext* const kNoContext = nullptr;
 // Of an unknown method's name, in a message.
 constexpr std::size_t kMaxMethod = 100;
 
+grpc::Status CannotParse(const link::v1::Command& command) {
+  return {grpc::StatusCode::INVALID_ARGUMENT,
+          fmt::format("the request of {} cannot be parsed", command.method())};
+}
+
+grpc::Status CreateFrom(Service& service, const link::v1::Command& command, std::string& answer) {
+  csi::v1::CreateVolumeRequest request;
+  csi::v1::CreateVolumeResponse response;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  grpc::Status status = service.CreateVolumeFrom(command.incoming(), request, response);
+  if (status.ok()) answer = response.SerializeAsString();
+  return status;
+}
+
+grpc::Status Describe(Service& service, const link::v1::Command& command, std::string& answer) {
+  link::v1::DescribeContent request;
+  link::v1::Content response;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  grpc::Status status = service.DescribeContent(request, response);
+  if (status.ok()) answer = response.SerializeAsString();
+  return status;
+}
+
+grpc::Status Send(Service& service, const link::v1::Command& command) {
+  link::v1::SendContent request;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  return service.SendContent(request);
+}
+
 grpc::Status Dispatch(Service& service, const link::v1::Command& command, std::string& answer) {
+  if (command.method() == kDescribeContent) return Describe(service, command, answer);
+  if (command.method() == kSendContent) return Send(service, command);
   const Rpc* const rpc = FindRpc(command.method());
   if (rpc == nullptr || rpc->answered_by == AnsweredBy::kController) {
     return {grpc::StatusCode::UNIMPLEMENTED,
@@ -25,12 +56,12 @@ grpc::Status Dispatch(Service& service, const link::v1::Command& command, std::s
                         "than the controller's?",
                         MessageText(command.method().substr(0, kMaxMethod)))};
   }
+  if (command.method() == "CreateVolume" && command.has_incoming()) {
+    return CreateFrom(service, command, answer);
+  }
   const std::unique_ptr<google::protobuf::Message> request(rpc->request->New());
   const std::unique_ptr<google::protobuf::Message> response(rpc->response->New());
-  if (!request->ParseFromString(command.request())) {
-    return {grpc::StatusCode::INVALID_ARGUMENT,
-            fmt::format("the request of {} cannot be parsed", rpc->method)};
-  }
+  if (!request->ParseFromString(command.request())) return CannotParse(command);
   grpc::Status status = rpc->run(service, kNoContext, *request, *response);
   if (status.ok()) answer = response->SerializeAsString();
   return status;

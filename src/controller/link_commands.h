@@ -11,6 +11,10 @@
 
 namespace holdfast::controller {
 
+// Methods of the link that CSI does not have.
+inline constexpr char kDescribeContent[] = "DescribeContent";
+inline constexpr char kSendContent[] = "SendContent";
+
 // Carries out one command by the table of RPCs (rpc_table.h); its status is in the result:
 // UNIMPLEMENTED for a method that no node carries out, INVALID_ARGUMENT for a request that cannot
 // be parsed, else the service's own. Thread-safe.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "controller/content_messages.h"
+#include "controller/link_commands.h"
 #include "controller/rpc_table.h"
 #include "core/log.h"
 #include "core/message_text.h"
@@ -16,20 +18,69 @@
 #include "rpc/topology.h"
 
 namespace holdfast::controller {
+namespace {
 
-absl::StatusOr<std::string> NodeCalls::Ask(const std::string& node,
-                                           const google::protobuf::Message& request,
-                                           link::Deadline deadline) {
-  const Rpc& rpc = RpcOf(request);
+link::v1::Command CommandOf(const google::protobuf::Message& request) {
   const std::unique_ptr<google::protobuf::Message> bare(request.New());
   bare->CopyFrom(request);
   rpc::ClearSecrets(*bare);
   link::v1::Command command;
-  command.set_method(std::string(rpc.method));
+  command.set_method(std::string(RpcOf(request).method));
   command.set_request(bare->SerializeAsString());
+  return command;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> NodeCalls::Send(const std::string& node, Codes codes,
+                                            const link::v1::Command& command,
+                                            link::Deadline deadline) {
   ASSIGN_OR_RETURN(link::v1::Result result, hub_.Call(node, command, deadline));
-  RETURN_IF_ERROR(StatusOf(node, rpc.codes, result));
+  RETURN_IF_ERROR(StatusOf(node, codes, result));
   return std::move(*result.mutable_response());
+}
+
+absl::StatusOr<std::string> NodeCalls::Ask(const std::string& node,
+                                           const google::protobuf::Message& request,
+                                           link::Deadline deadline) {
+  return Send(node, RpcOf(request).codes, CommandOf(request), deadline);
+}
+
+absl::StatusOr<std::string> NodeCalls::AskToCreate(const std::string& node,
+                                                   const csi::v1::CreateVolumeRequest& request,
+                                                   const link::v1::Incoming& incoming,
+                                                   link::Deadline deadline) {
+  link::v1::Command command = CommandOf(request);
+  *command.mutable_incoming() = incoming;
+  return Send(node, RpcOf(request).codes, command, deadline);
+}
+
+absl::StatusOr<link::v1::Content> NodeCalls::DescribeContent(const VolumeId& snapshot,
+                                                             link::Deadline deadline) {
+  link::v1::DescribeContent request;
+  request.set_snapshot(ToSnapshotId(snapshot));
+  link::v1::Command command;
+  command.set_method(kDescribeContent);
+  command.set_request(request.SerializeAsString());
+  ASSIGN_OR_RETURN(const std::string answer,
+                   Send(snapshot.node, Codes::kOfVolume, command, deadline));
+  link::v1::Content content;
+  RETURN_IF_ERROR(ParseAnswer(snapshot.node, answer, content));
+  const absl::Status sound = ParseContent(content).status();
+  if (!sound.ok()) return Refuse(snapshot.node, MessageOf(sound));
+  return content;
+}
+
+absl::Status NodeCalls::SendContent(const link::TransferOrder& order, const std::string& ticket,
+                                    link::Deadline deadline) {
+  link::v1::SendContent request;
+  request.set_snapshot(order.content);
+  request.set_version(order.version);
+  request.set_ticket(ticket);
+  link::v1::Command command;
+  command.set_method(kSendContent);
+  command.set_request(request.SerializeAsString());
+  return Send(order.source, Codes::kOfVolume, command, deadline).status();
 }
 
 absl::StatusOr<std::string> NodeCalls::CallOwner(const std::string& subject,

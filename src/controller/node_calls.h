@@ -12,10 +12,15 @@
 #include "core/bytes.h"
 #include "core/volume_id.h"
 #include "link/hub.h"
+#include "link/transfer_relay.h"
 #include "proto/csi.pb.h"
 #include "proto/link.pb.h"
 
 namespace holdfast::controller {
+
+// The error codes that calls of a kind have, besides those that all have. Only a creation from a
+// source may say NOT_FOUND of it.
+enum class Codes { kOfCreation, kOfVolume, kOfList };
 
 // Thread-safe. Besides what the node itself answers: UNAVAILABLE when it is not connected, does not
 // come back within the time that the hub waits, or its link breaks; DEADLINE_EXCEEDED.
@@ -32,18 +37,30 @@ class NodeCalls final {
                                                 const google::protobuf::Message& request,
                                                 link::Deadline deadline);
 
+  // CreateVolume from a snapshot on another node.
+  [[nodiscard]] absl::StatusOr<std::string> AskToCreate(const std::string& node,
+                                                        const csi::v1::CreateVolumeRequest& request,
+                                                        const link::v1::Incoming& incoming,
+                                                        link::Deadline deadline);
+
+  // What the snapshot's node says of it. NOT_FOUND if there is none.
+  [[nodiscard]] absl::StatusOr<link::v1::Content> DescribeContent(const VolumeId& snapshot,
+                                                                  link::Deadline deadline);
+  // Has the source of a transfer open it.
+  [[nodiscard]] absl::Status SendContent(const link::TransferOrder& order,
+                                         const std::string& ticket, link::Deadline deadline);
+
   // The same, to the node that owns the volume or snapshot. NOT_FOUND if no such id was ever made.
   [[nodiscard]] absl::StatusOr<std::string> CallOwner(const std::string& subject,
                                                       const google::protobuf::Message& request,
                                                       link::Deadline deadline);
 
  private:
+  absl::StatusOr<std::string> Send(const std::string& node, Codes codes,
+                                   const link::v1::Command& command, link::Deadline deadline);
+
   link::Hub& hub_;
 };
-
-// The error codes that calls of a kind have, besides those that all have. Only a creation from a
-// source may say NOT_FOUND of it.
-enum class Codes { kOfCreation, kOfVolume, kOfList };
 
 // OK, or the node's error with a code that such a call has (INTERNAL for any other), and a message
 // that is cleaned, cut, and says which node speaks.

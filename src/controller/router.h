@@ -36,11 +36,13 @@ class Router final : public csi::v1::Controller::Service {
     controller::Service& own;  // over own_pools
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
+    VolumeCreation::IssueTicket issue_ticket = nullptr;  // null: nodes exchange no snapshots
   };
   explicit Router(const Environment& environment)
       : env_(environment),
         nodes_(environment.hub),
-        creation_(environment.driver_name, environment.hub, environment.volume_locks) {}
+        creation_(environment.driver_name, environment.hub, environment.volume_locks,
+                  environment.issue_ticket) {}
 
   grpc::Status CreateVolume(grpc::ServerContext* context,
                             const csi::v1::CreateVolumeRequest* request,

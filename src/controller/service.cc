@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "controller/content_messages.h"
 #include "controller/node_calls.h"
 #include "controller/parameters.h"
 #include "core/volume_use.h"
@@ -65,18 +66,18 @@ std::string Mismatch(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 }  // namespace
 
 absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
-                             csi::v1::CreateVolumeResponse& response) {
-  ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools));
-  RETURN_IF_ERROR(RequirePlace(request, create));
-  const VolumeId id = create.pool->IdForName(create.spec.name);
-  ASSIGN_OR_RETURN(const auto lock, env_.volume_locks.TryLock(id.ToString(), "CreateVolume"));
-  std::optional<KeyLock::Guard> source_lock;
-  if (create.spec.source) {
-    ASSIGN_OR_RETURN(KeyLock::Guard taken,
-                     env_.volume_locks.TryLock(create.spec.source->id.ToString(), "CreateVolume"));
-    source_lock.emplace(std::move(taken));
+                             csi::v1::CreateVolumeResponse& response,
+                             const link::v1::Incoming* incoming) {
+  std::optional<Content> content;
+  if (incoming != nullptr) {
+    ASSIGN_OR_RETURN(content, ParseContent(incoming->content()));
   }
-  ASSIGN_OR_RETURN(const Volume volume, create.pool->Create(create.spec));
+  ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools, content));
+  RETURN_IF_ERROR(RequirePlace(request, create));
+  ASSIGN_OR_RETURN(const Volume volume,
+                   create.spec.content
+                       ? MakeFromElsewhere(create, incoming == nullptr ? "" : incoming->ticket())
+                       : Make(create));
   *response.mutable_volume() = Describe(volume, create.pool->info());
   if (request.has_volume_content_source()) {
     *response.mutable_volume()->mutable_content_source() = request.volume_content_source();
@@ -257,14 +258,7 @@ csi::v1::Volume Service::Describe(const Volume& volume, const pool::PoolInfo& po
 grpc::Status Service::CreateVolume(grpc::ServerContext* context,
                                    const csi::v1::CreateVolumeRequest* request,
                                    csi::v1::CreateVolumeResponse* response) {
-  return env_.calls.Run(
-      context, {"CreateVolume", request->name(), LogLevel::kInfo, KeyOf(request->parameters())},
-      [&]() -> absl::Status {
-        RETURN_IF_ERROR(rpc::RequireName(request->name(), "name"));
-        ASSIGN_OR_RETURN(const auto lock,
-                         env_.volume_locks.TryLock(NameKey(request->name()), "CreateVolume"));
-        return Create(*request, *response);
-      });
+  return RunCreation(context, *request, *response, nullptr);
 }
 
 grpc::Status Service::DeleteVolume(grpc::ServerContext* context,

@@ -2,13 +2,16 @@
 // csi.v1.Controller: protobuf in, pools, protobuf out.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "controller/content_transfers.h"
 #include "controller/volume_requests.h"
 #include "core/key_lock.h"
 #include "pool/pools.h"
 #include "proto/csi.grpc.pb.h"
+#include "proto/link.pb.h"
 #include "rpc/call_runner.h"
 #include "state/node_state.h"
 
@@ -26,8 +29,15 @@ class Service final : public csi::v1::Controller::Service {
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
     bool makes_copies = true;  // snapshots and clones are advertised
+    // Called when there may be a copy to be made in steps in the background.
+    std::function<void()> copy_in_background = nullptr;
+    Bytes copy_rate = 0;  // as ContentTransfers
   };
-  explicit Service(const Environment& environment) : env_(environment) {}
+  explicit Service(const Environment& environment)
+      : env_(environment), transfers_(environment.volume_locks, environment.copy_rate) {}
+
+  // Before the first call, where there is a link.
+  void SetLink(ContentLink link) { transfers_.SetLink(std::move(link)); }
 
   grpc::Status CreateVolume(grpc::ServerContext* context,
                             const csi::v1::CreateVolumeRequest* request,
@@ -71,9 +81,19 @@ class Service final : public csi::v1::Controller::Service {
       grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
       csi::v1::ControllerUnpublishVolumeResponse* response) override;
 
+  // CreateVolume from a snapshot on another node, whose bytes come by the link.
+  grpc::Status CreateVolumeFrom(const link::v1::Incoming& incoming,
+                                const csi::v1::CreateVolumeRequest& request,
+                                csi::v1::CreateVolumeResponse& response);
+  // The methods of the link that CSI does not have (link.proto).
+  grpc::Status DescribeContent(const link::v1::DescribeContent& request,
+                               link::v1::Content& response);
+  grpc::Status SendContent(const link::v1::SendContent& request);
+
   // CreateVolume without its frame, for callers that hold NameKey of the request's name.
   absl::Status Create(const csi::v1::CreateVolumeRequest& request,
-                      csi::v1::CreateVolumeResponse& response);
+                      csi::v1::CreateVolumeResponse& response,
+                      const link::v1::Incoming* incoming = nullptr);
 
   // ALREADY_EXISTS if a pool other than `but` has a volume of this name. A pool that cannot be
   // asked is passed over, with a line in the log: what is wrong with one does not stop the others.
@@ -92,6 +112,14 @@ class Service final : public csi::v1::Controller::Service {
                              csi::v1::ListSnapshotsResponse& response);
 
  private:
+  // service_contents.cc
+  absl::StatusOr<Volume> Make(const CreateRequest& create);
+  absl::StatusOr<Volume> MakeFromElsewhere(const CreateRequest& create, const std::string& ticket);
+  grpc::Status RunCreation(grpc::ServerContext* context,
+                           const csi::v1::CreateVolumeRequest& request,
+                           csi::v1::CreateVolumeResponse& response,
+                           const link::v1::Incoming* incoming);
+
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
   absl::Status Unpublish(const csi::v1::ControllerUnpublishVolumeRequest& request);
   absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
@@ -102,6 +130,10 @@ class Service final : public csi::v1::Controller::Service {
                       csi::v1::ControllerExpandVolumeResponse& response);
   absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request,
                    csi::v1::ControllerGetVolumeResponse& response);
+
+  void CopyInBackground() const {
+    if (env_.copy_in_background) env_.copy_in_background();
+  }
 
   // service_snapshots.cc
   absl::Status CutSnapshot(const csi::v1::CreateSnapshotRequest& request,
@@ -132,6 +164,7 @@ class Service final : public csi::v1::Controller::Service {
   csi::v1::Volume Describe(const Volume& volume, const pool::PoolInfo& pool) const;
 
   const Environment env_;
+  ContentTransfers transfers_;  // the last: its threads use the rest
 };
 
 }  // namespace holdfast::controller

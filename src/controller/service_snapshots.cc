@@ -21,7 +21,7 @@ csi::v1::Snapshot DescribeSnapshot(const Volume& snapshot) {
   described.set_snapshot_id(ToSnapshotId(snapshot.id));
   described.set_size_bytes(snapshot.capacity_bytes);
   if (snapshot.source) described.set_source_volume_id(snapshot.source->ToString());
-  described.set_ready_to_use(true);
+  described.set_ready_to_use(snapshot.state != VolumeState::kCopying);
   absl::Time cut;
   if (absl::ParseTime(absl::RFC3339_full, snapshot.created_at, &cut, nullptr)) {
     described.mutable_creation_time()->set_seconds(absl::ToUnixSeconds(cut));
@@ -46,6 +46,7 @@ absl::Status Service::CutSnapshot(const csi::v1::CreateSnapshotRequest& request,
                    env_.volume_locks.TryLock(request.source_volume_id(), "CreateSnapshot"));
   ASSIGN_OR_RETURN(const Volume snapshot, located.pool->Create(spec));
   *response.mutable_snapshot() = DescribeSnapshot(snapshot);
+  if (snapshot.state == VolumeState::kCopying) CopyInBackground();
   return absl::OkStatus();
 }
 

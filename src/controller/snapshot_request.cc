@@ -1,10 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/snapshot_request.h"
 
+#include <absl/time/time.h>
+
 #include "controller/parameters.h"
 #include "rpc/fields.h"
 
 namespace holdfast::controller {
+namespace {
+
+constexpr absl::Duration kShortestFreeze = absl::Milliseconds(100);
+constexpr absl::Duration kLongestFreeze = absl::Seconds(10);
+
+absl::Status SetParameter(CutOptions& cut, const std::string& key, const std::string& value) {
+  if (key == "consistency") {
+    if (value != "frozen" && value != "crash") {
+      return InvalidArgument("parameter 'consistency': '{}' is neither frozen nor crash", value);
+    }
+    cut.freeze = value == "frozen";
+    return absl::OkStatus();
+  }
+  if (key == "maxFreeze") {
+    absl::Duration longest;
+    if (!absl::ParseDuration(value, &longest) || longest < kShortestFreeze ||
+        longest > kLongestFreeze) {
+      return InvalidArgument(
+          "parameter 'maxFreeze': '{}' is not a duration from 100ms to 10s, such as 2s", value);
+    }
+    cut.longest_freeze = absl::ToChronoMilliseconds(longest);
+    return absl::OkStatus();
+  }
+  return InvalidArgument("unknown parameter '{}' (known: consistency, maxFreeze)", key);
+}
+
+}  // namespace
 
 absl::StatusOr<VolumeSpec> ParseSnapshotRequest(const csi::v1::CreateSnapshotRequest& request) {
   RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
@@ -14,8 +43,7 @@ absl::StatusOr<VolumeSpec> ParseSnapshotRequest(const csi::v1::CreateSnapshotReq
   spec.role = VolumeRole::kSnapshot;
   spec.name = request.name();
   for (const auto& [key, value] : request.parameters()) {
-    if (IsOfCo(key)) continue;
-    return InvalidArgument("unknown parameter '{}': a VolumeSnapshotClass has none", key);
+    if (!IsOfCo(key)) RETURN_IF_ERROR(SetParameter(spec.cut, key, value));
   }
   return spec;
 }

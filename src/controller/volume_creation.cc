@@ -79,26 +79,54 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
   }
   if (!source) return CreateSomewhere(request, wanted, deadline, response);
   const std::string& node = source->id.node;
-  if (Allows(request.accessibility_requirements(), node)) {
-    const absl::Status made = CreateSomewhere(OnlyOn(node, request), wanted, deadline, response);
-    // To choose another node would not help the CO.
-    const bool away = absl::IsResourceExhausted(made) && hub_.Nodes({node}).empty();
-    return away ? Unavailable("node '{}', which has the content source '{}', is not connected",
-                              node, source->ToString())
-                : made;
+  const auto& places = request.accessibility_requirements();
+  if (!Allows(places, node)) return CreateElsewhere(request, wanted, *source, deadline, response);
+  const absl::Status made = CreateSomewhere(OnlyOn(node, request), wanted, deadline, response);
+  if (!absl::IsResourceExhausted(made)) return made;
+  // To choose another node would not help the CO.
+  if (hub_.Nodes({node}).empty()) {
+    return Unavailable("node '{}', which has the content source '{}', is not connected", node,
+                       source->ToString());
   }
-  RETURN_IF_ERROR(LeaveNodes(wanted.name));
-  return ResourceExhausted(
-      "volume_content_source '{}' is on node '{}', where the request does not allow the volume",
-      source->ToString(), source->id.node);
+  const bool other = IsFreeChoice(places) || AllowedNodes(places, driver_name_).size() > 1;
+  if (!other || source->role == VolumeRole::kVolume) return made;
+  return CreateElsewhere(request, wanted, *source, deadline, response);
+}
+
+absl::Status VolumeCreation::CreateElsewhere(const csi::v1::CreateVolumeRequest& request,
+                                             const PlacementRequest& wanted,
+                                             const ContentSource& source, link::Deadline deadline,
+                                             csi::v1::CreateVolumeResponse& response) {
+  if (source.role == VolumeRole::kVolume || !issue_ticket_) {
+    RETURN_IF_ERROR(LeaveNodes(wanted.name));
+    return ResourceExhausted(
+        "volume_content_source '{}' is on node '{}', where the request does not allow the volume; "
+        "only a snapshot is brought to another node",
+        source.ToString(), source.id.node);
+  }
+  auto content = nodes_.DescribeContent(source.id, deadline);
+  if (!content.ok()) {
+    // A volume that is complete needs no source any more.
+    const std::vector<KnownPlace> known = hub_.names().Find(wanted.name);
+    if (std::ranges::any_of(known, &KnownPlace::returned)) {
+      return CreateSomewhere(request, wanted, deadline, response);
+    }
+    if (absl::IsNotFound(content.status())) RETURN_IF_ERROR(LeaveNodes(wanted.name));
+    return content.status();
+  }
+  PlacementRequest placed = wanted;
+  placed.bytes = std::max<Bytes>(placed.bytes, content->capacity_bytes());
+  const Origin origin{source.id, *std::move(content)};
+  return CreateSomewhere(request, placed, deadline, response, &origin);
 }
 
 absl::Status VolumeCreation::CreateSomewhere(const csi::v1::CreateVolumeRequest& request,
                                              const PlacementRequest& wanted,
                                              link::Deadline deadline,
-                                             csi::v1::CreateVolumeResponse& response) {
+                                             csi::v1::CreateVolumeResponse& response,
+                                             const Origin* origin) {
   std::set<std::string> asked;
-  const Task task{request, wanted, deadline, response, asked};
+  const Task task{request, wanted, deadline, response, asked, origin};
   // Made before, or perhaps made by a call that was not answered.
   std::vector<KnownPlace> known = hub_.names().Find(wanted.name);
   if (known.empty()) {
@@ -270,7 +298,7 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
     hub_.names().SupersededIsGone(*old);
   }
   hub_.names().CreationStarts(name, node, task.wanted.pool);
-  auto answer = nodes_.Ask(node, RequestTo(node, task), task.deadline);
+  auto answer = AskToCreate(node, task);
   if (absl::IsNotFound(answer.status()) && !task.request.has_volume_content_source()) {
     answer = WithCode(answer.status(), absl::StatusCode::kInternal);
   }
@@ -281,6 +309,21 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
   }
   const absl::Status taken = TakeAnswer(views.front(), task, *answer);
   return {taken.ok() ? Outcome::kMade : Outcome::kRejected, taken};
+}
+
+// The node of the source needs nothing from another one.
+absl::StatusOr<std::string> VolumeCreation::AskToCreate(const std::string& node, const Task& task) {
+  const csi::v1::CreateVolumeRequest request = RequestTo(node, task);
+  if (task.origin == nullptr || task.origin->snapshot.node == node) {
+    return nodes_.Ask(node, request, task.deadline);
+  }
+  link::v1::Incoming incoming;
+  *incoming.mutable_content() = task.origin->content;
+  incoming.set_ticket(issue_ticket_({.content = ToSnapshotId(task.origin->snapshot),
+                                     .version = task.origin->content.version(),
+                                     .source = task.origin->snapshot.node,
+                                     .target = node}));
+  return nodes_.AskToCreate(node, request, incoming, task.deadline);
 }
 
 csi::v1::CreateVolumeRequest VolumeCreation::OnlyOn(

@@ -3,6 +3,7 @@
 // found again when an answer was lost (docs/adr/0021).
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "controller/placement.h"
 #include "controller/superseded_volumes.h"
 #include "core/key_lock.h"
+#include "core/volume.h"
 #include "link/hub.h"
+#include "link/transfer_relay.h"
 #include "proto/csi.pb.h"
 
 namespace holdfast::controller {
@@ -21,9 +24,14 @@ namespace holdfast::controller {
 // which volume it is and from where it is reached follow from the question.
 class VolumeCreation final {
  public:
+  // For a transfer between two nodes: TransferRelay::Issue.
+  using IssueTicket = std::function<std::string(const link::TransferOrder&)>;
+
   // `hub` and `volume_locks` outlive it.
-  VolumeCreation(std::string driver_name, link::Hub& hub, KeyLock& volume_locks)
+  VolumeCreation(std::string driver_name, link::Hub& hub, KeyLock& volume_locks,
+                 IssueTicket issue_ticket)
       : driver_name_(std::move(driver_name)),
+        issue_ticket_(std::move(issue_ticket)),
         hub_(hub),
         nodes_(hub),
         superseded_(hub, volume_locks) {}
@@ -36,8 +44,9 @@ class VolumeCreation final {
   // another than the wanted one, or where the request does not allow it; RESOURCE_EXHAUSTED when no
   // node that is there has room and the CO may choose others; UNAVAILABLE when one that is not
   // there may have the volume, or the room, or a node's answer was refused; else as the node
-  // answers. A volume with a source is made on the node of its source: RESOURCE_EXHAUSTED if the
-  // request does not allow it there.
+  // answers. A volume with a source is made on the node of its source, if the request allows it
+  // and the node has room. Else the bytes of a snapshot are brought to another one, and the call is
+  // ABORTED with the progress until they are there; a clone of a volume is RESOURCE_EXHAUSTED.
   [[nodiscard]] absl::Status Create(const csi::v1::CreateVolumeRequest& request,
                                     const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);
@@ -59,17 +68,28 @@ class VolumeCreation final {
     Outcome outcome = Outcome::kUnsent;
     absl::Status status;
   };
+  // A snapshot on another node than the volume is made on.
+  struct Origin {
+    VolumeId snapshot;
+    link::v1::Content content;
+  };
   struct Task {
     const csi::v1::CreateVolumeRequest& request;
     const PlacementRequest& wanted;
     link::Deadline deadline;
     csi::v1::CreateVolumeResponse& response;
     std::set<std::string>& asked;  // nodes, in this call
+    const Origin* origin;          // null: the node that is asked needs no other
   };
 
   absl::Status CreateSomewhere(const csi::v1::CreateVolumeRequest& request,
                                const PlacementRequest& wanted, link::Deadline deadline,
-                               csi::v1::CreateVolumeResponse& response);
+                               csi::v1::CreateVolumeResponse& response,
+                               const Origin* origin = nullptr);
+  absl::Status CreateElsewhere(const csi::v1::CreateVolumeRequest& request,
+                               const PlacementRequest& wanted, const ContentSource& source,
+                               link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  absl::StatusOr<std::string> AskToCreate(const std::string& node, const Task& task);
   // The request, with that node as the only place.
   csi::v1::CreateVolumeRequest OnlyOn(const std::string& node,
                                       const csi::v1::CreateVolumeRequest& request) const;
@@ -89,6 +109,7 @@ class VolumeCreation final {
   void GiveUp(const std::string& name, const std::string& node, const std::string& pool);
 
   const std::string driver_name_;
+  const IssueTicket issue_ticket_;
   link::Hub& hub_;
   NodeCalls nodes_;
   SupersededVolumes superseded_;

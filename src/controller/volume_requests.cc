@@ -59,17 +59,32 @@ absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
   return filesystem->RequireSectors(spec.mkfs_options, sector_size);
 }
 
-absl::Status RequireSamePool(const ContentSource& source, const pool::PoolInfo& pool) {
-  if (source.id.pool == pool.name && source.id.node == pool.node) return absl::OkStatus();
-  return InvalidArgument(
-      "volume_content_source '{}' is in another pool than '{}', and contents are not copied "
-      "between pools",
-      source.ToString(), pool.name);
+// A source in another pool of this process. Nothing if the volume was made before and the source is
+// gone since.
+absl::StatusOr<std::optional<Content>> DescribeForeign(const ContentSource& source,
+                                                       const VolumeSpec& spec,
+                                                       const pool::Pools& pools, pool::Pool& pool) {
+  if (source.role == VolumeRole::kVolume) {
+    return InvalidArgument(
+        "volume_content_source '{}' is a volume in another pool than '{}': make a snapshot of it, "
+        "and restore that",
+        source.ToString(), pool.info().name);
+  }
+  const auto located = pools.Locate(source.id.ToString());
+  absl::Status missing = located.status();
+  if (located.ok()) {
+    auto content = located->pool->DescribeContent(located->id);
+    if (content.ok()) return *std::move(content);
+    missing = content.status();
+  }
+  if (pool.Get(pool.IdForName(spec.name)).ok()) return std::nullopt;
+  return missing;
 }
 
 // When the request names none: that of the source, also when a call is repeated that made the
 // volume before its source was deleted.
 std::string FilesystemOf(pool::Pool& pool, const VolumeSpec& spec) {
+  if (spec.content && !spec.content->filesystem.empty()) return spec.content->filesystem;
   if (spec.source) {
     const bool of_snapshot = spec.source->role == VolumeRole::kSnapshot;
     auto known = of_snapshot ? pool.GetSnapshot(spec.source->id) : pool.Get(spec.source->id);
@@ -83,8 +98,13 @@ std::string FilesystemOf(pool::Pool& pool, const VolumeSpec& spec) {
 
 std::string NameKey(const std::string& name) { return "named " + name; }
 
+bool IsIn(const ContentSource& source, const pool::PoolInfo& pool) {
+  return source.id.pool == pool.name && source.id.node == pool.node;
+}
+
 absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequest& request,
-                                                 const pool::Pools& pools) {
+                                                 const pool::Pools& pools,
+                                                 const std::optional<Content>& content) {
   RETURN_IF_ERROR(CheckFields(request));
   ASSIGN_OR_RETURN(const VolumeUse use, CommonUse(request));
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
@@ -104,7 +124,12 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
                      CapacityRange::Parse(range.required_bytes(), range.limit_bytes()));
   }
   ASSIGN_OR_RETURN(spec.source, ParseContentSource(request));
-  if (spec.source) RETURN_IF_ERROR(RequireSamePool(*spec.source, parsed.pool->info()));
+  if (spec.source && !IsIn(*spec.source, parsed.pool->info())) {
+    spec.content = content;
+    if (!content) {
+      ASSIGN_OR_RETURN(spec.content, DescribeForeign(*spec.source, spec, pools, *parsed.pool));
+    }
+  }
   if (use.access_type == AccessType::kMount) {
     const std::string name =
         use.filesystem.empty() ? FilesystemOf(*parsed.pool, spec) : use.filesystem;

@@ -2,6 +2,8 @@
 // What requests about volumes ask for, checked and free of protobuf.
 #pragma once
 
+#include <optional>
+
 #include "core/volume_use.h"
 #include "pool/pools.h"
 #include "proto/csi.pb.h"
@@ -14,9 +16,14 @@ struct CreateRequest {
 };
 
 // INVALID_ARGUMENT naming the field for anything malformed or unsupported; OUT_OF_RANGE for a
-// capacity range that cannot be satisfied. Touches nothing.
+// capacity range that cannot be satisfied. Changes nothing. `content` describes a source on another
+// node; one in another pool of this process is asked for here, with that pool's errors.
 [[nodiscard]] absl::StatusOr<CreateRequest> ParseCreateRequest(
-    const csi::v1::CreateVolumeRequest& request, const pool::Pools& pools);
+    const csi::v1::CreateVolumeRequest& request, const pool::Pools& pools,
+    const std::optional<Content>& content = std::nullopt);
+
+// Whether the source is in this pool.
+[[nodiscard]] bool IsIn(const ContentSource& source, const pool::PoolInfo& pool);
 
 // The key of KeyLock under which a volume of this name is made, in whichever pool: no volume id has
 // this form.

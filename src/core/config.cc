@@ -10,6 +10,9 @@
 namespace holdfast {
 namespace {
 
+// A piece must not take longer than a second.
+constexpr Bytes kLeastCopyRate = kMiB;
+
 constexpr std::size_t kMaxSocketPath = 107;  // sun_path without its NUL, unix(7)
 constexpr std::size_t kMaxDriverName = 63;   // CSI spec, GetPluginInfoResponse.name
 
@@ -132,6 +135,9 @@ absl::Status ValidateConfig(const Config& config) {
     return InvalidArgument("state directory '{}' must be an absolute path", config.state_dir);
   }
   if (config.max_volumes < 0) return InvalidArgument("maxVolumes must not be negative");
+  if (config.copy_rate != 0 && config.copy_rate < kLeastCopyRate) {
+    return InvalidArgument("copyRate must be 0 or at least {}", FormatBytes(kLeastCopyRate));
+  }
   if (!config.kubelet_registration_dir.empty() && config.role == Role::kController) {
     return InvalidArgument(
         "kubeletRegistrationDir is for a node: a controller has no Node service");

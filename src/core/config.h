@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/log.h"
 #include "core/pool_config.h"
 #include "core/topology_segment.h"
@@ -26,6 +27,7 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   bool attach = false;  // volumes are published to a node by the controller before it stages them
   std::int64_t max_volumes = 0;           // per node, for the scheduler; 0: no limit
+  Bytes copy_rate = 200 * kMiB;           // per second, of contents that come or go; 0: no limit
   std::vector<TopologySegment> topology;  // of the node, beside its own
   std::vector<PoolConfig> pools;
   // HOST:PORT each; empty: not served.

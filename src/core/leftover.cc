@@ -37,6 +37,11 @@ Words DescriptionOf(LeftoverKind kind) {
     case LeftoverKind::kSharedStorage:
       return {"shared-storage",
               "follow the remedy in the problem's message; room for it is reserved"};
+    case LeftoverKind::kUnfinishedCopy:
+      return {
+          "unfinished-copy",
+          "follow the remedy in the problem's message, or delete the snapshot or the claim that "
+          "the copy is for"};
     case LeftoverKind::kOrphanedImage:
       return {"orphaned-image",
               "examine the image that the problem names, and remove it if it is not needed"};

@@ -19,6 +19,7 @@ enum class LeftoverKind {
   kUnlistedVolume,      // appeared on disk while the process ran
   kDamagedVolume,       // a record that is invalid or older than its image
   kSharedStorage,       // a thick copy that shares blocks with its source
+  kUnfinishedCopy,      // a snapshot or copy whose bytes are being copied, or cannot be
   kOrphanedImage,       // an image in a shared pool that no record names
   kOrphanedDevice,      // ours, and not staged
   kStaleStaging,        // a stage record of a volume that is not staged any more

@@ -42,6 +42,11 @@ absl::Status SetMaxVolumes(Config& config, const Texts& texts, PoolSyntaxes) {
   return InvalidArgument("'{}' must be a whole number of 64 bits", text);
 }
 
+absl::Status SetCopyRate(Config& config, const Texts& texts, PoolSyntaxes) {
+  ASSIGN_OR_RETURN(config.copy_rate, ParseBytes(texts.front()));
+  return absl::OkStatus();
+}
+
 absl::Status SetTopology(Config& config, const Texts& texts, PoolSyntaxes) {
   ASSIGN_OR_RETURN(config.topology, ParseNodeTopology(texts));
   return absl::OkStatus();
@@ -82,6 +87,10 @@ constexpr Setting kSettings[] = {
      SetTopology},
     {"maxVolumes", "--max-volumes", kNumber, "NUMBER", "0 (no limit)",
      "Most volumes on this node, reported to the scheduler", SetMaxVolumes},
+    {"copyRate", "--copy-rate", kText, "SIZE", "200Mi",
+     "Most bytes per second that this process sends to other nodes, and as many that it takes; 0: "
+     "no limit",
+     SetCopyRate},
     {"kubeletRegistrationDir", "--kubelet-registration-dir", kText, "DIRECTORY", "none",
      "kubelet's plugins_registry: the node registers itself there, without node-driver-registrar",
      SetText<&Config::kubelet_registration_dir>},

@@ -2,6 +2,7 @@
 // The properties of a volume, in the terms of the CSI contract but without protobuf.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ enum class VolumeState {
   kFormatting,  // mkfs may have started; no data can exist, no mount has happened
   kFormatted,   // a filesystem with the recorded UUID is there; it is never formatted again
   kInherited,   // holds a copied filesystem, which gets the recorded UUID; it is never formatted
+  kCopying,     // a copy that is being made in steps: a snapshot that was cut, or a volume that no
+                // CreateVolume has returned
   kDeleting,    // tombstone: what is left of the volume is to be removed
 };
 
@@ -78,7 +81,28 @@ struct CapacityRange {
                                                            std::int64_t limit_bytes);
 };
 
+// How the bytes of a volume that is in use are copied.
+struct CutOptions {
+  bool freeze = true;  // filesystems that can be frozen; else only their writes so far are synced
+  // Where the copy takes longer, it is refused, or given up.
+  std::chrono::milliseconds longest_freeze{2000};
+};
+
 // The parameters of a creation in a pool.
+// A complete snapshot as a pool has to know it that will hold a copy of its bytes.
+struct Content {
+  Bytes capacity_bytes = 0;
+  Bytes data_bytes = 0;  // without its holes
+  std::uint32_t sector_size = 0;
+  AccessType access_type = AccessType::kMount;
+  std::string filesystem;
+  std::vector<std::string> inherited_uuids;
+  // Of these very bytes: another snapshot of the same name and size has another one.
+  std::string version;
+
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
 struct VolumeSpec {
   VolumeRole role = VolumeRole::kVolume;
   std::string name;  // the CO's name: any Unicode, never used as a path
@@ -89,9 +113,12 @@ struct VolumeSpec {
   std::string filesystem;                         // empty for block volumes
   std::vector<std::string> mkfs_options;          // checked argument vector
   std::map<std::string, std::string> parameters;  // StorageClass parameters, for comparison
-  // In the same pool. A snapshot always has one, and all properties but name and parameters from
-  // it.
+  // A snapshot always has one, and all properties but name and parameters from it.
   std::optional<ContentSource> source;
+  // Of a source in another pool, from which the bytes come (Pool::WriteContent). Without it the
+  // source is in the same pool.
+  std::optional<Content> content = {};
+  CutOptions cut = {};
 };
 
 struct Volume {

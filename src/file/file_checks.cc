@@ -171,6 +171,18 @@ Finding CheckDirectIo(const std::string& what, int root_fd) {
   return finding;
 }
 
+Finding CheckSnapshots(const std::string& what, int root_fd) {
+  Finding finding{.what = what + ", snapshots",
+                  .why =
+                      "where files can share blocks, snapshots and clones take milliseconds, "
+                      "also of volumes in use"};
+  finding.found = os::CanShareBlocks(root_fd)
+                      ? "by sharing blocks"
+                      : "by copying: volumes in use are frozen meanwhile, or refused; xfs (made "
+                        "with reflink=1) or btrfs under the pool would share blocks";
+  return finding;
+}
+
 Finding CheckSpace(const std::string& what, int root_fd, const pool::SpacePolicy& policy) {
   Finding finding{.what = what + ", space",
                   .why = "volumes are made of what is free above the reserve"};
@@ -280,6 +292,7 @@ std::vector<Finding> ExaminePool(const PoolConfig& pool, const std::string& stat
   std::vector<Finding> findings = {CheckMarker(std::move(finding), pool.name, root->get(),
                                                ReadKnownMarker(state_dir, pool.name)),
                                    CheckDirectIo(what, root->get()),
+                                   CheckSnapshots(what, root->get()),
                                    CheckSpace(what, root->get(), policy)};
   std::ranges::move(CheckVolumes(what, pool.location, root->get()), std::back_inserter(findings));
   findings.push_back(CheckEviction(what, root->get(), policy));

@@ -13,9 +13,9 @@ namespace holdfast::file {
 // Whether the loop driver, and one of its free devices, can be opened.
 [[nodiscard]] std::vector<Finding> ExamineHost();
 
-// Directory, marker, direct I/O, space, every volume's record and image, and eviction by kubelet.
-// Changes nothing: direct I/O is tried on a file without a name, which disappears when it is
-// closed.
+// Directory, marker, direct I/O, snapshots, space, every volume's record and image, and eviction by
+// kubelet. Changes nothing: direct I/O is tried on a file without a name, which disappears when it
+// is closed.
 [[nodiscard]] std::vector<Finding> ExaminePool(const PoolConfig& pool,
                                                const std::string& state_dir);
 

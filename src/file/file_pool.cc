@@ -6,8 +6,12 @@
 #include <cerrno>
 
 #include "core/log.h"
+#include "file/data_copy.h"
 #include "file/file_volumes.h"
+#include "file/image_content.h"
+#include "file/image_copy.h"
 #include "file/image_file.h"
+#include "file/volume_image.h"
 #include "os/file.h"
 #include "pool/volume_evidence.h"
 #include "pool/volume_lifecycle.h"
@@ -48,16 +52,18 @@ absl::StatusOr<std::optional<std::uint32_t>> ParseSectorSize(const PoolKeys& key
 
 // What the state machine works on in one call; `pool` must outlive it.
 struct FilePool::Call {
-  Call(FilePool& owner, const VerifiedPool& pool)
+  Call(FilePool& owner, const VerifiedPool& pool, const CutOptions& cut = {})
       : records(owner.records_, pool),
-        backend(
-            owner.devices_, pool,
-            [&owner](const std::string& uuid, const os::BlockDevice& device)
-                -> absl::StatusOr<std::unique_ptr<pool::Quiet>> {
-              if (!owner.quiesce_) return nullptr;
-              return owner.quiesce_(owner.IdOfUuid(uuid), device);
-            },
-            owner.records_.HasCopies()),
+        backend(owner.devices_, pool,
+                {.quiesce = [&owner](const std::string& uuid, const os::BlockDevice& device,
+                                     const CutOptions& options)
+                     -> absl::StatusOr<std::unique_ptr<pool::Quiet>> {
+                   if (!owner.quiesce_) return nullptr;
+                   return owner.quiesce_(owner.IdOfUuid(uuid), device, options);
+                 },
+                 .rate = owner.copy_rate_,
+                 .cut = cut},
+                owner.records_.HasCopies()),
         space(owner.space_, pool),
         volumes(records, backend, space) {}
   FileRecords records;
@@ -148,8 +154,9 @@ absl::StatusOr<bool> FilePool::Repair(const VolumeId& id) {
 
 absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const pool::VolumeRecord record,
-                   Call(*this, pool).volumes.Create(spec, IdForSpec(spec), info_.sector_size));
+  ASSIGN_OR_RETURN(
+      const pool::VolumeRecord record,
+      Call(*this, pool, spec.cut).volumes.Create(spec, IdForSpec(spec), info_.sector_size));
   return WithPool(record.volume);
 }
 
@@ -184,6 +191,61 @@ absl::StatusOr<Volume> FilePool::GetSnapshot(const VolumeId& id) {
 absl::StatusOr<std::vector<Volume>> FilePool::ListSnapshots(const std::string& after_uuid,
                                                             std::size_t limit) {
   return ListOf(VolumeRole::kSnapshot, after_uuid, limit);
+}
+
+absl::StatusOr<pool::SnapshotUse> FilePool::GetSnapshotUse(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const pool::VolumeRecord record,
+                   Call(*this, pool).volumes.Get(id, VolumeRole::kSnapshot));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImageToRead(pool.volumes, record));
+  pool::SnapshotUse use;
+  ASSIGN_OR_RETURN(use.occupied, ImageAllocated(image.get()));
+  ASSIGN_OR_RETURN(const Bytes own, OwnBytes(image.get()));
+  use.shared = use.occupied - own;
+  use.copied_to = record.copy ? record.copy->copied_to : record.volume.capacity_bytes;
+  return use;
+}
+
+absl::StatusOr<Content> FilePool::DescribeContent(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const pool::VolumeRecord record, Call(*this, pool).volumes.GetContent(id));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImageToRead(pool.volumes, record));
+  const Volume& snapshot = record.volume;
+  Content content{.capacity_bytes = snapshot.capacity_bytes,
+                  .sector_size = record.sector_size,
+                  .access_type = snapshot.access_type,
+                  .filesystem = snapshot.filesystem,
+                  .inherited_uuids = snapshot.inherited_uuids,
+                  .version = {}};
+  ASSIGN_OR_RETURN(content.version, IdentityOf(image.get()));
+  ASSIGN_OR_RETURN(content.data_bytes, DataBytes(image.get(), snapshot.capacity_bytes));
+  return content;
+}
+
+absl::StatusOr<std::unique_ptr<ContentReader>> FilePool::ReadContent(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const pool::VolumeRecord record, Call(*this, pool).volumes.GetContent(id));
+  ASSIGN_OR_RETURN(os::UniqueFd image, OpenVolumeImageToRead(pool.volumes, record));
+  return NewImageReader(std::move(image), record.volume.capacity_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<pool::ImageWriter>> FilePool::WriteContent(
+    const VolumeId& id, const std::string& version) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const pool::VolumeRecord record,
+                   Call(*this, pool).volumes.GetArriving(id, version));
+  ASSIGN_OR_RETURN(os::UniqueFd image, OpenVolumeImage(pool.volumes, record));
+  return NewImageWriter(std::move(image), *record.copy);
+}
+
+absl::Status FilePool::NoteArrived(const VolumeId& id, const std::string& arrival, Bytes to) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.NoteArrived(id, arrival, to);
+}
+
+absl::Status FilePool::FinishArrival(const VolumeId& id, const std::string& arrival) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  return Call(*this, pool).volumes.FinishArrival(id, arrival);
 }
 
 std::vector<Volume> FilePool::ListOf(VolumeRole role, const std::string& after_uuid,

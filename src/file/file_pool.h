@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "file/copy_rate.h"
 #include "file/file_space.h"
 #include "file/image_devices.h"
 #include "file/pool_directory.h"
@@ -46,6 +47,15 @@ class FilePool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
                                                                   std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<pool::SnapshotUse> GetSnapshotUse(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Content> DescribeContent(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
+      const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::ImageWriter>> WriteContent(
+      const VolumeId& id, const std::string& version) override;
+  [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival,
+                                         Bytes to) override;
+  [[nodiscard]] absl::Status FinishArrival(const VolumeId& id, const std::string& arrival) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
@@ -93,6 +103,7 @@ class FilePool final : public pool::Pool {
   RecordStore records_;
   ImageDevices devices_;
   FileSpace space_;
+  CopyRate copy_rate_;
 };
 
 }  // namespace holdfast::file

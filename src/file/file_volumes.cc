@@ -13,42 +13,10 @@
 #include "file/image_copy.h"
 #include "file/image_evidence.h"
 #include "file/image_file.h"
-#include "os/block_device.h"
+#include "file/volume_image.h"
 #include "os/file.h"
-#include "pool/volume_evidence.h"
 
 namespace holdfast::file {
-namespace {
-
-// FAILED_PRECONDITION if it is missing: to a CO, NOT_FOUND means that there is no such volume.
-absl::StatusOr<os::UniqueFd> OpenImageOf(int volumes_fd, const pool::VolumeRecord& record) {
-  const std::string& uuid = record.volume.id.uuid;
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(volumes_fd, uuid));
-  auto image = OpenImage(directory.get());
-  if (!absl::IsNotFound(image.status())) return image;
-  return Annotate(WithCode(image.status(), absl::StatusCode::kFailedPrecondition),
-                  fmt::format("volume {}", uuid));
-}
-
-// Also on a filesystem that has turned read-only.
-absl::StatusOr<os::UniqueFd> OpenToRead(int volumes_fd, const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(volumes_fd, record.volume.id.uuid));
-  ASSIGN_OR_RETURN(auto image, OpenImageReadOnly(directory.get()));
-  if (image) return *std::move(image);
-  return OpenImageOf(volumes_fd, record);  // fails, and says why
-}
-
-// The image of the source may have a size other than its record says.
-absl::Status RequireCopied(const pool::VolumeRecord& source, int image_fd) {
-  ASSIGN_OR_RETURN(const Bytes size, ImageSize(image_fd));
-  RETURN_IF_ERROR(pool::RequireSize(size, source));
-  return size == source.volume.capacity_bytes ? absl::OkStatus()
-                                              : CutOffImage(image_fd, source.volume.capacity_bytes);
-}
-
-}  // namespace
-
 absl::StatusOr<pool::VolumeRecord> FileRecords::Read(const std::string& uuid) {
   return RecordStore::Read(pool_.volumes, uuid);
 }
@@ -94,22 +62,22 @@ absl::StatusOr<bool> ImageBytes::Exist(const pool::VolumeRecord& record) {
 }
 
 absl::StatusOr<Bytes> ImageBytes::Size(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(volumes_fd_, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(volumes_fd_, record));
   return ImageSize(image.get());
 }
 
 absl::StatusOr<bool> ImageBytes::HoldData(const pool::VolumeRecord& record, Bytes begin) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenToRead(volumes_fd_, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImageToRead(volumes_fd_, record));
   return HoldsData(image.get(), begin);
 }
 
 absl::StatusOr<std::string> ImageBytes::ReadMark(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenToRead(volumes_fd_, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImageToRead(volumes_fd_, record));
   return FormattedUuid(image.get());
 }
 
 absl::StatusOr<bool> ImageBytes::IsMarkedCopied(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenToRead(volumes_fd_, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImageToRead(volumes_fd_, record));
   return file::IsMarkedCopied(image.get());
 }
 
@@ -121,54 +89,6 @@ absl::StatusOr<std::string> FileBackend::Make(const pool::VolumeRecord& record) 
   return std::string();
 }
 
-// The writers of a mounted volume wait for the clone alone; everything that takes longer comes
-// before or after it.
-absl::Status FileBackend::CloneQuietly(const pool::VolumeRecord& source, int source_fd,
-                                       int directory_fd) {
-  const std::string& uuid = source.volume.id.uuid;
-  ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(source_fd, uuid));
-  if (!device) return CloneImage(source_fd, directory_fd);
-  ASSIGN_OR_RETURN(const std::unique_ptr<pool::Quiet> quiet, quiesce_(uuid, *device));
-  // What writers of a raw device have left in the page cache.
-  if (quiet == nullptr) RETURN_IF_ERROR(os::FlushBlockDevice(*device));
-  const absl::Status cloned = CloneImage(source_fd, directory_fd);
-  const absl::Status ended = quiet == nullptr ? absl::OkStatus() : quiet->End();
-  return cloned.ok() ? ended : cloned;
-}
-
-absl::StatusOr<std::string> FileBackend::Copy(const pool::VolumeRecord& source,
-                                              const pool::VolumeRecord& record) {
-  const Volume& volume = record.volume;
-  ASSIGN_OR_RETURN(const os::UniqueFd from, OpenToRead(pool_.volumes, source));
-  ASSIGN_OR_RETURN(const os::UniqueFd directory,
-                   os::OpenDirectoryAt(pool_.volumes, volume.id.uuid));
-  RETURN_IF_ERROR(CloneQuietly(source, from.get(), directory.get()));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImage(directory.get()));
-  RETURN_IF_ERROR(os::Sync(image.get(), "image"));
-  RETURN_IF_ERROR(RequireCopied(source, image.get()));
-  // Nothing is ever written to a snapshot. Of a volume the holes are filled, too: xfs shares no
-  // unwritten blocks.
-  if (volume.role == VolumeRole::kSnapshot) return std::string();
-  RETURN_IF_ERROR(ExtendImage(image.get(), volume.capacity_bytes, volume.provisioning));
-  return std::string();
-}
-
-absl::Status FileBackend::MarkCopied(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
-  return file::MarkCopied(image.get());
-}
-
-absl::StatusOr<bool> FileBackend::SharesStorage(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenToRead(pool_.volumes, record));
-  return IsUnfinishedCopy(image.get());
-}
-
-absl::StatusOr<bool> FileBackend::Unshare(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
-  ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(image.get(), record.volume.id.uuid));
-  return UnshareImage(image.get(), device ? Writers::kADevice : Writers::kNone);
-}
-
 absl::Status FileBackend::RemoveUnfinished(const pool::VolumeRecord& record) {
   ASSIGN_OR_RETURN(const os::UniqueFd directory,
                    os::OpenDirectoryAt(pool_.volumes, record.volume.id.uuid));
@@ -176,38 +96,38 @@ absl::Status FileBackend::RemoveUnfinished(const pool::VolumeRecord& record) {
 }
 
 absl::Status FileBackend::Extend(const pool::VolumeRecord& record, Bytes size) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return ExtendImage(image.get(), size, record.volume.provisioning);
 }
 
 absl::Status FileBackend::CutOff(const pool::VolumeRecord& record, Bytes size) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return CutOffImage(image.get(), size);
 }
 
 absl::Status FileBackend::Sync(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return os::Sync(image.get(), "image");
 }
 
 absl::Status FileBackend::Zero(const pool::VolumeRecord& record) {
   RETURN_IF_ERROR(Unmap(record));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return ZeroImage(image.get(), record.volume.capacity_bytes, record.volume.provisioning);
 }
 
 absl::Status FileBackend::Mark(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return MarkFormatted(image.get(), record.volume.filesystem, record.volume.filesystem_uuid);
 }
 
 absl::StatusOr<Bytes> FileBackend::Allocated(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return OwnBytes(image.get());
 }
 
 absl::StatusOr<Bytes> FileBackend::Occupied(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return ImageAllocated(image.get());
 }
 
@@ -247,7 +167,7 @@ absl::Status FileBackend::RequireOnlyOwn(const std::string& uuid) {
 }
 
 absl::StatusOr<os::BlockDevice> FileBackend::Map(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   if (record.volume.provisioning == Provisioning::kThick) {
     const std::string& uuid = record.volume.id.uuid;
     // The data is whole; only the promise of space is not, which Condition reports.
@@ -261,12 +181,12 @@ absl::StatusOr<os::BlockDevice> FileBackend::Map(const pool::VolumeRecord& recor
 
 absl::StatusOr<std::optional<os::BlockDevice>> FileBackend::FindDevice(
     const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return devices_.FindOfImage(image.get(), record.volume.id.uuid);
 }
 
 absl::Status FileBackend::RefreshDevice(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenImageOf(pool_.volumes, record));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   return devices_.Refresh(image.get(), record.volume.id.uuid);
 }
 

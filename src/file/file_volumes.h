@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "file/copy_rate.h"
 #include "file/image_devices.h"
 #include "file/pool_directory.h"
 #include "file/record_store.h"
@@ -31,6 +33,9 @@ class FileRecords final : public pool::VolumeRecords {
   absl::Status SyncAll(const std::string& uuid) override;
   bool Lists(const std::string& uuid) override { return records_.Lists(uuid); }
   void Enlist(const pool::VolumeRecord& record) override { records_.Remember(record.volume); }
+  std::vector<std::string> CopiesUnderWay(const ContentSource& source) override {
+    return records_.CopiesUnderWay(source);
+  }
   bool HasRemains(const std::string& uuid) override;
   absl::Status RemoveRemains(const std::string& uuid) override;
 
@@ -58,12 +63,20 @@ class FileBackend final : public pool::VolumeBackend {
  public:
   // Holds back the writers of a volume's mounted device, as pool::Quiesce.
   using Quiesce = std::function<absl::StatusOr<std::unique_ptr<pool::Quiet>>(
-      const std::string& uuid, const os::BlockDevice& device)>;
+      const std::string& uuid, const os::BlockDevice& device, const CutOptions& options)>;
+  // How a volume that is in use is copied.
+  struct Copying {
+    Quiesce quiesce;
+    CopyRate& rate;  // outlives this
+    CutOptions cut;
+  };
   // `has_copies` as in WhyNotThick.
-  FileBackend(ImageDevices& devices, const VerifiedPool& pool, Quiesce quiesce, bool has_copies)
+  FileBackend(ImageDevices& devices, const VerifiedPool& pool, Copying copying, bool has_copies)
       : devices_(devices),
         pool_(pool),
-        quiesce_(std::move(quiesce)),
+        quiesce_(std::move(copying.quiesce)),
+        copy_rate_(copying.rate),
+        cut_(copying.cut),
         has_copies_(has_copies),
         bytes_(pool.volumes) {}
 
@@ -84,6 +97,12 @@ class FileBackend final : public pool::VolumeBackend {
   }
   std::string NewName(const std::string&) override { return {}; }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(
+      const pool::VolumeRecord& source) override;
+  absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
+                               const pool::VolumeRecord& record) override;
+  absl::Status RequireUnchanged(const pool::VolumeRecord& source,
+                                const pool::VolumeRecord& record) override;
   absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
                                    const pool::VolumeRecord& record) override;
   absl::Status MarkCopied(const pool::VolumeRecord& record) override;
@@ -113,11 +132,23 @@ class FileBackend final : public pool::VolumeBackend {
 
  private:
   ImageDevices& devices_;
+
+  // file_volumes_copies.cc
   absl::Status CloneQuietly(const pool::VolumeRecord& source, int source_fd, int directory_fd);
+  absl::Status CopyFrozen(const pool::VolumeRecord& source, const pool::VolumeRecord& record,
+                          int source_fd, int directory_fd);
+  absl::Status RequireShortFreeze(const pool::VolumeRecord& source, int source_fd);
+  void MeasureCopyRate(const pool::VolumeRecord& source, int source_fd);
+  static absl::Status MakeRoom(const pool::VolumeRecord& source, const pool::VolumeRecord& record,
+                               int source_fd, int directory_fd);
+  bool CanShareBlocks();
 
   const VerifiedPool& pool_;
   const Quiesce quiesce_;
+  CopyRate& copy_rate_;
+  const CutOptions cut_;
   const bool has_copies_;
+  std::optional<bool> can_share_{};  // not looked at yet
   ImageBytes bytes_;
 };
 

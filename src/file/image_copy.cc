@@ -73,8 +73,8 @@ absl::Status CloneImage(int source_fd, int directory_fd) {
       "copies need xfs (made with reflink=1) or btrfs under the pool");
 }
 
-absl::Status MarkCopied(int image_fd) {
-  ASSIGN_OR_RETURN(const bool marked, WriteMark(image_fd, kMark, kComplete));
+absl::Status MarkCopied(int image_fd, bool shares) {
+  ASSIGN_OR_RETURN(const bool marked, WriteMark(image_fd, kMark, shares ? kComplete : kOwnBlocks));
   if (marked) return absl::OkStatus();
   return ResourceExhausted(
       "the filesystem that carries the pool has no room for the image's attribute {}; free some "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that are copies of others: they begin by sharing all blocks with their source, as the host
-// filesystem can (FICLONE, ioctl_ficlone(2): xfs, btrfs), and thick ones get blocks of their own
-// afterwards.
+// Images that are copies of others. Where the host filesystem can do that (FICLONE,
+// ioctl_ficlone(2): xfs, btrfs) they begin by sharing all blocks with their source, and thick ones
+// get blocks of their own afterwards; file/data_copy.h is for the others.
 #pragma once
 
 #include "core/bytes.h"
@@ -15,9 +15,10 @@ namespace holdfast::file {
 // blocks (it is neither xfs nor btrfs).
 [[nodiscard]] absl::Status CloneImage(int source_fd, int directory_fd);
 
-// Notes with the image that it is a complete copy of its source, durably. RESOURCE_EXHAUSTED
-// without room for the note: nothing else tells a copy in use from one that was never completed.
-[[nodiscard]] absl::Status MarkCopied(int image_fd);
+// Notes with the image that it is a complete copy of its source, durably, and whether it may share
+// blocks with it. RESOURCE_EXHAUSTED without room for the note: nothing else tells a copy in use
+// from one that was never completed.
+[[nodiscard]] absl::Status MarkCopied(int image_fd, bool shares);
 
 // Whether MarkCopied has noted it. INTERNAL when that cannot be read.
 [[nodiscard]] absl::StatusOr<bool> IsMarkedCopied(int image_fd);

@@ -76,6 +76,7 @@ std::vector<Volume> RecordStore::List(VolumeRole role, const std::string& after_
   std::vector<Volume> volumes;
   for (auto entry = index.upper_bound(after_uuid); entry != index.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
+    if (role == VolumeRole::kVolume && entry->second.state == VolumeState::kCopying) continue;
     volumes.push_back(entry->second);
   }
   return volumes;
@@ -93,6 +94,20 @@ void RecordStore::Remember(const Volume& volume) {
   if (!pool::IsUsable(volume.state)) return;
   index.emplace(volume.id.uuid, volume);
   if (volume.source) ++copies_;
+  if (volume.state == VolumeState::kCopying) copying_.insert(volume.id.uuid);
+}
+
+std::vector<std::string> RecordStore::CopiesUnderWay(const ContentSource& source) const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uuids;
+  for (const std::string& uuid : copying_) {
+    const auto volume = volumes_.find(uuid);
+    const Volume& copy = volume == volumes_.end() ? snapshots_.at(uuid) : volume->second;
+    if (copy.source->role == source.role && copy.source->id.uuid == source.id.uuid) {
+      uuids.push_back(uuid);
+    }
+  }
+  return uuids;
 }
 
 bool RecordStore::HasCopies() const {
@@ -104,6 +119,7 @@ void RecordStore::Erase(std::map<std::string, Volume>& index, const std::string&
   const auto known = index.find(uuid);
   if (known == index.end()) return;
   if (known->second.source) --copies_;
+  copying_.erase(uuid);
   index.erase(known);
 }
 

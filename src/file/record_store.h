@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,13 @@ class RecordStore final {
   // Names of all volume directories.
   [[nodiscard]] static absl::StatusOr<std::vector<std::string>> Uuids(int directory_fd);
 
-  // Up to `limit` (0: all) usable volumes or snapshots after `after_uuid`, by uuid.
+  // Up to `limit` (0: all) usable volumes or snapshots after `after_uuid`, by uuid; no volumes that
+  // are still being copied.
   [[nodiscard]] std::vector<Volume> List(VolumeRole role, const std::string& after_uuid,
                                          std::size_t limit) const;
   [[nodiscard]] std::size_t Count(VolumeRole role) const;
+  // The UUIDs of what is in state copying with this source.
+  [[nodiscard]] std::vector<std::string> CopiesUnderWay(const ContentSource& source) const;
   // Whether a usable volume or snapshot is a copy.
   [[nodiscard]] bool HasCopies() const;
 
@@ -54,7 +58,8 @@ class RecordStore final {
   // Usable ones by uuid.
   std::map<std::string, Volume> volumes_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Volume> snapshots_ ABSL_GUARDED_BY(mutex_);
-  std::size_t copies_ ABSL_GUARDED_BY(mutex_) = 0;  // among both
+  std::set<std::string> copying_ ABSL_GUARDED_BY(mutex_);  // uuids, of both
+  std::size_t copies_ ABSL_GUARDED_BY(mutex_) = 0;         // among both
 };
 
 }  // namespace holdfast::file

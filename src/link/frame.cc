@@ -72,23 +72,32 @@ bool ParseInTurn(std::size_t bytes, const Parse& parse) {
   return parse();
 }
 
-}  // namespace
-
-absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes, std::size_t max_bytes) {
+template <typename Message>
+absl::StatusOr<Message> Parse(grpc::ByteBuffer bytes, std::size_t max_bytes) {
   if (bytes.Length() > max_bytes) {
     return TooLarge(fmt::format("{} bytes, at most {} are taken", bytes.Length(), max_bytes));
   }
   {
     grpc::ProtoBufferReader reader(&bytes);
     CodedInputStream in(&reader);
-    RETURN_IF_ERROR(CheckFieldCount(in, *v1::FromNode::descriptor(), bytes.Length()));
+    RETURN_IF_ERROR(CheckFieldCount(in, *Message::descriptor(), bytes.Length()));
   }
-  v1::FromNode message;
+  Message message;
   const bool parsed = ParseInTurn(bytes.Length(), [&] {
-    return grpc::GenericDeserialize<grpc::ProtoBufferReader, v1::FromNode>(&bytes, &message).ok();
+    return grpc::GenericDeserialize<grpc::ProtoBufferReader, Message>(&bytes, &message).ok();
   });
   if (!parsed) return NoMessage();
   return message;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes, std::size_t max_bytes) {
+  return Parse<v1::FromNode>(std::move(bytes), max_bytes);
+}
+
+absl::StatusOr<v1::Part> ParsePart(grpc::ByteBuffer bytes) {
+  return Parse<v1::Part>(std::move(bytes), kMaxUnprovedMessageBytes);
 }
 
 absl::Status ParseWithin(const std::string& bytes, google::protobuf::Message& message) {

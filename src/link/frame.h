@@ -17,6 +17,8 @@ namespace holdfast::link {
 // for that size; INVALID_ARGUMENT when the bytes are not a message. Thread-safe.
 [[nodiscard]] absl::StatusOr<v1::FromNode> ParseFrame(grpc::ByteBuffer bytes,
                                                       std::size_t max_bytes);
+// The same for the first part of a stream of service Transfer, within kMaxUnprovedMessageBytes.
+[[nodiscard]] absl::StatusOr<v1::Part> ParsePart(grpc::ByteBuffer bytes);
 
 // What came as bytes within a frame, whatever its type: with the same limit of fields and the same
 // errors. At most as many bytes as a frame may have. Thread-safe.

@@ -20,21 +20,6 @@ Duration TimeLeft(TimePoint end) {
   return end - TimePoint::clock::now();
 }
 
-void AddProperties(const grpc::AuthContext& context, const char* property,
-                   std::vector<std::string>& names) {
-  for (const grpc::string_ref& value : context.FindPropertyValues(property)) {
-    names.emplace_back(value.data(), value.size());
-  }
-}
-
-std::vector<std::string> NamesOf(const grpc::AuthContext& context) {
-  std::vector<std::string> names;
-  if (!context.IsPeerAuthenticated()) return names;
-  AddProperties(context, GRPC_X509_CN_PROPERTY_NAME, names);
-  AddProperties(context, GRPC_X509_SAN_PROPERTY_NAME, names);
-  return names;
-}
-
 // Ends a stream that no thread reads.
 class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
@@ -51,7 +36,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::C
     return new Refusal();
   }
   const std::shared_ptr<Session> session =
-      Session::Start(hub_, NamesOf(*context->auth_context()), context->peer());
+      Session::Start(hub_, CertificateNames(*context->auth_context()), context->peer());
   bool stopped = false;
   {
     const MutexLock lock(hub_.mutex_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/node_identity.h"
 
+#include <grpc/grpc_security_constants.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -11,7 +13,22 @@ absl::Status Deny(const std::string& why) {
   return MakeStatus(absl::StatusCode::kPermissionDenied, why);
 }
 
+void AddProperties(const grpc::AuthContext& context, const char* property,
+                   std::vector<std::string>& names) {
+  for (const grpc::string_ref& value : context.FindPropertyValues(property)) {
+    names.emplace_back(value.data(), value.size());
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> CertificateNames(const grpc::AuthContext& context) {
+  std::vector<std::string> names;
+  if (!context.IsPeerAuthenticated()) return names;
+  AddProperties(context, GRPC_X509_CN_PROPERTY_NAME, names);
+  AddProperties(context, GRPC_X509_SAN_PROPERTY_NAME, names);
+  return names;
+}
 
 absl::Status CertificateIdentity::Check(const std::vector<std::string>& certificate_names,
                                         const v1::Register& message) {

@@ -2,6 +2,8 @@
 // Whether a peer may speak for the node that it says it is.
 #pragma once
 
+#include <grpcpp/security/auth_context.h>
+
 #include <string>
 #include <vector>
 
@@ -11,6 +13,9 @@
 #include "proto/link.pb.h"
 
 namespace holdfast::link {
+
+// What the peer's certificate names: its common name and alternative names.
+[[nodiscard]] std::vector<std::string> CertificateNames(const grpc::AuthContext& context);
 
 // Thread-safe; called on gRPC's threads, so nothing here waits. The peer's certificate is of the
 // right CA already: the handshake saw to that.

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/start_thread.h"
+#include "link/channel.h"
 
 namespace holdfast::link {
 namespace {
@@ -27,20 +28,6 @@ constexpr std::chrono::seconds kLastCommands{60};
 // of nodes would report it all the time.
 constexpr std::int64_t kMinReportedChange = 1 << 20;
 constexpr milliseconds kSmallChangeInterval{10'000};
-constexpr int kKeepaliveMs = 10'000;  // a dead path is noticed within this and the next
-constexpr int kKeepaliveTimeoutMs = 5'000;
-
-grpc::ChannelArguments Arguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // Our own pauses rule; gRPC's would come on top.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return arguments;
-}
 
 // Between half of it and all: thousands of nodes must not come back at one moment.
 milliseconds Jittered(milliseconds pause) {
@@ -78,7 +65,7 @@ struct NodeLink::Wire {
   enum class State { kDialling, kUp, kOver };
 
   Wire(const std::string& controller, const std::shared_ptr<grpc::ChannelCredentials>& credentials)
-      : channel(grpc::CreateCustomChannel(controller, credentials, Arguments())),
+      : channel(NewChannel(controller, credentials)),
         stub(v1::Link::NewStub(channel)),
         stream(stub->Connect(&context)) {}
 

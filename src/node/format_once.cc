@@ -136,6 +136,7 @@ absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool, const Volume& 
     case VolumeState::kInherited:
       return AdoptFilesystem(pool, volume, device, undo_path);
     case VolumeState::kAllocating:
+    case VolumeState::kCopying:
     case VolumeState::kDeleting:
       break;
   }

@@ -16,8 +16,6 @@
 namespace holdfast::node {
 namespace {
 
-constexpr std::chrono::seconds kLongestFreeze{10};
-
 struct MountedRoot {
   os::UniqueFd root;  // invalid: nothing is mounted
   bool can_freeze = false;
@@ -41,11 +39,12 @@ absl::StatusOr<MountedRoot> OpenMounted(const os::BlockDevice& device) {
 class Frozen final : public pool::Quiet {
  public:
   Frozen(const state::StageStore& stages, std::optional<state::StageRecord> record,
-         os::UniqueFd root, std::unique_ptr<os::ThawGuard> guard)
+         os::UniqueFd root, std::unique_ptr<os::ThawGuard> guard, std::chrono::milliseconds longest)
       : stages_(stages),
         record_(std::move(record)),
         root_(std::move(root)),
-        guard_(std::move(guard)) {}
+        guard_(std::move(guard)),
+        longest_(longest) {}
   ~Frozen() override { End().IgnoreError(); }
 
   absl::Status End() override {
@@ -61,9 +60,9 @@ class Frozen final : public pool::Quiet {
     RETURN_IF_ERROR(thawed);
     if (held) return absl::OkStatus();
     return Aborted(
-        "the copy took longer than {} s, the longest time for which a filesystem is frozen, and is "
-        "void; try again",
-        kLongestFreeze.count());
+        "the copy took longer than {} ms, the longest time for which the filesystem may be frozen, "
+        "and is void; try again",
+        longest_.count());
   }
 
  private:
@@ -71,30 +70,33 @@ class Frozen final : public pool::Quiet {
   std::optional<state::StageRecord> record_;
   os::UniqueFd root_;
   std::unique_ptr<os::ThawGuard> guard_;
+  const std::chrono::milliseconds longest_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<pool::Quiet>> QuiesceVolume(const state::StageStore& stages,
                                                            const VolumeId& id,
-                                                           const os::BlockDevice& device) {
+                                                           const os::BlockDevice& device,
+                                                           const CutOptions& options) {
   ASSIGN_OR_RETURN(MountedRoot mounted, OpenMounted(device));
   os::UniqueFd& root = mounted.root;
   if (!root.valid()) return nullptr;
   // Most of what is dirty is written while the writers go on.
   if (::syncfs(root.get()) != 0) return OsError(errno, "cannot sync the filesystem");
-  if (!mounted.can_freeze) return nullptr;
+  if (!mounted.can_freeze || !options.freeze) return nullptr;
   std::optional<state::StageRecord> record;
   if (auto found = stages.Find(id.ToString()); found.ok()) record = *std::move(found);
   ASSIGN_OR_RETURN(std::unique_ptr<os::ThawGuard> guard,
-                   os::ThawGuard::Start(root.get(), kLongestFreeze));
+                   os::ThawGuard::Start(root.get(), options.longest_freeze));
   if (record) {
     record->freezing = true;
     RETURN_IF_ERROR(stages.Write(*record));
   }
   const absl::Status frozen = os::Freeze(root.get());
   if (frozen.ok()) {
-    return std::make_unique<Frozen>(stages, std::move(record), std::move(root), std::move(guard));
+    return std::make_unique<Frozen>(stages, std::move(record), std::move(root), std::move(guard),
+                                    options.longest_freeze);
   }
   (void)guard->Release();
   if (record) {

@@ -257,6 +257,37 @@ absl::Status AwaitedPool::DeleteSnapshot(const VolumeId& id) {
   return pool->DeleteSnapshot(id);
 }
 
+absl::StatusOr<SnapshotUse> AwaitedPool::GetSnapshotUse(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->GetSnapshotUse(id);
+}
+
+absl::StatusOr<Content> AwaitedPool::DescribeContent(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->DescribeContent(id);
+}
+
+absl::StatusOr<std::unique_ptr<ContentReader>> AwaitedPool::ReadContent(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->ReadContent(id);
+}
+
+absl::StatusOr<std::unique_ptr<ImageWriter>> AwaitedPool::WriteContent(const VolumeId& id,
+                                                                       const std::string& version) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->WriteContent(id, version);
+}
+
+absl::Status AwaitedPool::NoteArrived(const VolumeId& id, const std::string& arrival, Bytes to) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->NoteArrived(id, arrival, to);
+}
+
+absl::Status AwaitedPool::FinishArrival(const VolumeId& id, const std::string& arrival) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->FinishArrival(id, arrival);
+}
+
 absl::StatusOr<Volume> AwaitedPool::GetSnapshot(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->GetSnapshot(id);

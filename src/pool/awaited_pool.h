@@ -58,6 +58,15 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
   [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
+  [[nodiscard]] absl::StatusOr<SnapshotUse> GetSnapshotUse(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Content> DescribeContent(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
+      const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ImageWriter>> WriteContent(
+      const VolumeId& id, const std::string& version) override;
+  [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival,
+                                         Bytes to) override;
+  [[nodiscard]] absl::Status FinishArrival(const VolumeId& id, const std::string& arrival) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,

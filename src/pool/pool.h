@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/content.h"
 #include "core/leftover.h"
 #include "core/secrets.h"
 #include "core/topology_segment.h"
@@ -41,6 +44,26 @@ struct PoolUsage {
   std::size_t volumes = 0;
 };
 
+// What the bytes of a snapshot take.
+struct SnapshotUse {
+  Bytes occupied = 0;   // with what it shares
+  Bytes shared = 0;     // of these, with other volumes and snapshots
+  Bytes copied_to = 0;  // how far it has come; its capacity when it is complete
+};
+
+// Where the bytes of a volume go that come from another pool. One thread at a time.
+class ImageWriter {
+ public:
+  virtual ~ImageWriter() = default;
+  // Stands for this very image: a volume that is made again under the same name has another one.
+  [[nodiscard]] virtual const std::string& arrival() const = 0;
+  // Everything before it was written earlier, durably.
+  [[nodiscard]] virtual Bytes kept() const = 0;
+  // RESOURCE_EXHAUSTED without room.
+  [[nodiscard]] virtual absl::Status Write(Bytes offset, std::string_view bytes) = 0;
+  [[nodiscard]] virtual absl::Status Sync() = 0;
+};
+
 // Thread-safe. For the calls that take a volume, the caller holds that volume's lock (KeyLock), so
 // that only one runs per volume. Calls inspect the actual state and move it towards the desired
 // one: repeating one is always safe. Errors common to all of them:
@@ -50,7 +73,8 @@ struct PoolUsage {
 //   UNAVAILABLE          the pool's storage is not there or does not answer; a repetition finds
 //                        out what was done
 //   ABORTED              another process changes the volume (in pools that several processes
-//                        serve)
+//                        serve), or a copy of it is being made in steps, and how far that is: then
+//                        it is not mapped, grown or deleted
 class Pool {
  public:
   virtual ~Pool() = default;
@@ -97,7 +121,9 @@ class Pool {
   // properties; RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be.
   // UNAVAILABLE: failed and could not be undone yet; a repetition continues. If there is a source,
   // the caller holds its lock, too. NOT_FOUND: there is no such source; INVALID_ARGUMENT: it cannot
-  // become what is asked for; FAILED_PRECONDITION: it cannot be copied, and what is needed.
+  // become what is asked for; FAILED_PRECONDITION: it cannot be copied, and what is needed. A copy
+  // may take many steps, each by a repetition or by Repair: a snapshot is returned at once, in
+  // state copying; a volume is when it is complete, and until then the answer is ABORTED.
   [[nodiscard]] virtual absl::StatusOr<Volume> Create(const VolumeSpec& spec) = 0;
 
   // Removes the volume and its bytes. OK if there is none. FAILED_PRECONDITION, with the volume
@@ -117,6 +143,29 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) = 0;
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> ListSnapshots(
       const std::string& after_uuid, std::size_t limit) = 0;
+
+  // What another pool must know of a snapshot before it takes its bytes. ABORTED while it is still
+  // being copied; FAILED_PRECONDITION if the pool cannot hand out bytes.
+  [[nodiscard]] virtual absl::StatusOr<Content> DescribeContent(const VolumeId& id);
+  // Its bytes. They can be read for as long as the reader is there, without the lock, also when the
+  // snapshot is deleted.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
+      const VolumeId& id);
+
+  // For a volume that was created with VolumeSpec::content of that version and for which Create
+  // returns ABORTED since. With the writer its bytes may be written without the lock; what is
+  // written to one that was deleted meanwhile is lost. ABORTED if it is no such volume any more.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<ImageWriter>> WriteContent(
+      const VolumeId& id, const std::string& version);
+  // Everything before `to` is written and synced: a later WriteContent goes on from there. ABORTED
+  // if the volume is not the one any more that the writer with that `arrival` was made for.
+  [[nodiscard]] virtual absl::Status NoteArrived(const VolumeId& id, const std::string& arrival,
+                                                 Bytes to);
+  // All of it is: the volume comes into use. Errors as NoteArrived.
+  [[nodiscard]] virtual absl::Status FinishArrival(const VolumeId& id, const std::string& arrival);
+
+  // Looks at the bytes, so not for every call. FAILED_PRECONDITION if the pool does not know.
+  [[nodiscard]] virtual absl::StatusOr<SnapshotUse> GetSnapshotUse(const VolumeId& id);
 
   // Makes the volume at least `required` and at most `limit` (0: none) bytes large and lets an
   // attached device see it. Never shrinks: a larger volume is returned as it is.

@@ -6,13 +6,13 @@
 #include <functional>
 #include <memory>
 
-#include "core/volume_id.h"
+#include "core/volume.h"
 #include "os/block_device.h"
 
 namespace holdfast::pool {
 
-// Writers wait until this ends; it ends by itself after some seconds, also when the process hangs
-// or dies.
+// Writers wait until this ends; it ends by itself after CutOptions::longest_freeze, also when the
+// process hangs or dies.
 class Quiet {
  public:
   virtual ~Quiet() = default;
@@ -22,10 +22,11 @@ class Quiet {
   [[nodiscard]] virtual absl::Status End() = 0;
 };
 
-// Null if nothing can be held back: a raw device, or a filesystem that is not frozen. What
-// was written through a mounted filesystem is on the device before this returns. The caller holds
-// the volume's lock. FAILED_PRECONDITION while another program holds the filesystem frozen.
+// Null if nothing can be held back, or is to be: a raw device, a filesystem that is not frozen
+// (btrfs), options without a freeze. What was written through a mounted filesystem is on the device
+// before this returns. The caller holds the volume's lock. FAILED_PRECONDITION while another
+// program holds the filesystem frozen.
 using Quiesce = std::function<absl::StatusOr<std::unique_ptr<Quiet>>(
-    const VolumeId& id, const os::BlockDevice& device)>;
+    const VolumeId& id, const os::BlockDevice& device, const CutOptions& options)>;
 
 }  // namespace holdfast::pool

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "os/block_device.h"
 #include "pool/volume_record.h"
@@ -51,6 +52,9 @@ class VolumeRecords {
   [[nodiscard]] virtual bool Lists(const std::string& uuid) = 0;
   virtual void Enlist(const VolumeRecord& record) = 0;
 
+  // The UUIDs of the volumes and snapshots in state copying with this source, as lists have it.
+  [[nodiscard]] virtual std::vector<std::string> CopiesUnderWay(const ContentSource&) { return {}; }
+
   // What an interrupted write of the record left behind.
   [[nodiscard]] virtual bool HasRemains(const std::string& uuid) = 0;
   [[nodiscard]] virtual absl::Status RemoveRemains(const std::string& uuid) = 0;
@@ -91,10 +95,32 @@ class VolumeBackend : public VolumeBytes {
   // RESOURCE_EXHAUSTED without room.
   [[nodiscard]] virtual absl::StatusOr<std::string> Make(const VolumeRecord& record) = 0;
 
+  // How a copy of the source begins that takes many calls of CopyOn; nothing if Copy makes all of
+  // it at once. Nothing may change the source until the copy is complete.
+  [[nodiscard]] virtual absl::StatusOr<std::optional<CopyProgress>> PlanCopy(const VolumeRecord&) {
+    return std::nullopt;
+  }
+
   // Makes the bytes as Make does, with those of `source` at one instant of the call, followed by
-  // zeros. FAILED_PRECONDITION, saying what is needed, if the storage cannot copy so.
+  // zeros. If `record.copy` is set, only makes the room for them, and CopyOn copies.
+  // FAILED_PRECONDITION, saying what is needed, if the storage cannot copy so.
   [[nodiscard]] virtual absl::StatusOr<std::string> Copy(const VolumeRecord& source,
                                                          const VolumeRecord& record) = 0;
+
+  // Copies from `record.copy->copied_to` on for about half a second. Returns up to where the bytes
+  // are copied now, durably; that is at least the source's capacity when it is complete.
+  // FAILED_PRECONDITION: the source has changed since PlanCopy, so the copy is void;
+  // RESOURCE_EXHAUSTED without room.
+  [[nodiscard]] virtual absl::StatusOr<Bytes> CopyOn(const VolumeRecord& source,
+                                                     const VolumeRecord& record) {
+    return Internal("'{}' is not copied to '{}' in steps", source.volume.id.uuid,
+                    record.volume.id.uuid);
+  }
+
+  // FAILED_PRECONDITION if the source has changed since PlanCopy made `record.copy`.
+  [[nodiscard]] virtual absl::Status RequireUnchanged(const VolumeRecord&, const VolumeRecord&) {
+    return absl::OkStatus();
+  }
 
   // Notes with the bytes that they are the complete copy that the record asked for. OK without a
   // note where the storage keeps none.

@@ -67,13 +67,15 @@ VolumeState VolumeLifecycle::FirstStateOf(const Volume& volume) {
 }
 
 bool VolumeLifecycle::IsCompleteCopy(const VolumeRecord& record) {
-  return record.volume.state == VolumeState::kAllocating && record.volume.source &&
-         backend_.IsMarkedCopied(record).value_or(false);
+  const VolumeState state = record.volume.state;
+  return (state == VolumeState::kAllocating || state == VolumeState::kCopying) &&
+         record.volume.source && backend_.IsMarkedCopied(record).value_or(false);
 }
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::FinishCopy(const VolumeRecord& record) {
   VolumeRecord next = record;
   next.volume.state = FirstStateOf(record.volume);
+  next.copy.reset();
   RETURN_IF_ERROR(RequireSize(backend_, next));
   RETURN_IF_ERROR(records_.Replace(record, next));
   RETURN_IF_ERROR(records_.SyncName());

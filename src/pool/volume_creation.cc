@@ -48,11 +48,14 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
   // What is there counts more than why nothing new can be made: a repeated call finds its volume in
   // a full pool, too.
   const auto existing = records_.Read(id.uuid);
-  if (existing.ok() && IsUsable(existing->volume.state)) return UseExisting(*existing, spec);
   if (existing.ok() && IsCompleteCopy(*existing)) {
     RETURN_IF_ERROR(RequireSame(existing->volume, spec));
     return FinishCopy(*existing);
   }
+  if (existing.ok() && existing->volume.state == VolumeState::kCopying) {
+    return ContinueCopy(*existing, spec);
+  }
+  if (existing.ok() && IsUsable(existing->volume.state)) return UseExisting(*existing, spec);
   if (existing.ok()) {
     RETURN_IF_ERROR(RequireAbandoned(*existing));
     RETURN_IF_ERROR(RequireUnwanted(backend_, *existing));
@@ -122,16 +125,19 @@ absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& 
                                                               const VolumeId& id,
                                                               std::uint32_t sector_size) {
   Begun begun;
-  if (spec.source) {
-    ASSIGN_OR_RETURN(begun.source, ReadSource(spec));
-    ASSIGN_OR_RETURN(begun.record, NewCopyRecord(spec, id.uuid, *begun.source, now_()));
+  if (spec.content) {
+    RETURN_IF_ERROR(PlanArrival(spec, id, begun));
+  } else if (spec.source) {
+    RETURN_IF_ERROR(PlanCopy(spec, id, begun));
   } else {
     ASSIGN_OR_RETURN(const Bytes capacity, ChooseCapacity(spec.capacity, spec.minimum_bytes));
     begun.record = NewRecord(spec, id.uuid, capacity, sector_size, now_());
   }
   const Volume& volume = begun.record.volume;
   Bytes promised = volume.capacity_bytes;
-  if (volume.role == VolumeRole::kSnapshot) {
+  if (begun.record.copy && volume.role == VolumeRole::kSnapshot) {
+    promised = begun.record.copy->data_bytes;
+  } else if (volume.role == VolumeRole::kSnapshot) {
     ASSIGN_OR_RETURN(promised, backend_.Occupied(*begun.source));
   }
   ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, volume.provisioning, promised));
@@ -143,9 +149,22 @@ absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& 
   return UndoCreation(begun, inserted);
 }
 
+absl::Status VolumeLifecycle::PlanCopy(const VolumeSpec& spec, const VolumeId& id, Begun& begun) {
+  ASSIGN_OR_RETURN(begun.source, ReadSource(spec));
+  ASSIGN_OR_RETURN(auto plan, backend_.PlanCopy(*begun.source));
+  if (plan && begun.source->grow_to_bytes != 0) {  // it would change the source later
+    RETURN_IF_ERROR(FinishEarlierGrowth(*begun.source));
+    ASSIGN_OR_RETURN(plan, backend_.PlanCopy(*begun.source));
+  }
+  ASSIGN_OR_RETURN(begun.record, NewCopyRecord(spec, id.uuid, *begun.source, now_()));
+  begun.record.copy = std::move(plan);
+  return absl::OkStatus();
+}
+
 // The source as its record and its bytes have it now.
 absl::StatusOr<VolumeRecord> VolumeLifecycle::ReadSource(const VolumeSpec& spec) {
   ASSIGN_OR_RETURN(VolumeRecord source, Get(spec.source->id, spec.source->role));
+  RETURN_IF_ERROR(RequireComplete(source));
   Volume& volume = source.volume;
   if (volume.role == VolumeRole::kSnapshot || volume.access_type == AccessType::kBlock)
     return source;
@@ -177,18 +196,18 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Complete(Begun begun) {
   space_.Set(volume.id.uuid, volume.provisioning, Promised(record).value_or(volume.capacity_bytes),
              allocated);
   begun.reservation->Commit();
-  return record;
+  return record.copy ? BeginCopying(record) : record;
 }
 
 absl::Status VolumeLifecycle::Fill(Begun& begun) {
   VolumeRecord& record = begun.record;
   ASSIGN_OR_RETURN(const std::string image_id, MakeBytes(begun));
-  if (begun.source) {
+  if (begun.source && !record.copy) {
     begun.marked = true;
     RETURN_IF_ERROR(backend_.MarkCopied(record));
   }
   const VolumeRecord allocating = record;
-  record.volume.state = FirstStateOf(record.volume);
+  record.volume.state = record.copy ? VolumeState::kCopying : FirstStateOf(record.volume);
   record.image_id = image_id;
   RETURN_IF_ERROR(records_.Replace(allocating, record));
   return records_.SyncName();  // before the CO gets its answer

@@ -26,7 +26,10 @@ absl::Status VolumeLifecycle::Delete(const VolumeId& id, VolumeRole role) {
   if (record->volume.state == VolumeState::kAllocating) {
     RETURN_IF_ERROR(RequireUnwanted(backend_, *record));
   }
-  if (IsUsable(record->volume.state)) RETURN_IF_ERROR(WriteTombstone(*record));
+  if (IsUsable(record->volume.state)) {
+    RETURN_IF_ERROR(RequireNotBeingCopied(*record, id));
+    RETURN_IF_ERROR(WriteTombstone(*record));
+  }
   return FinishDeletion(*record);
 }
 

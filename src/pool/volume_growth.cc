@@ -16,6 +16,7 @@ namespace holdfast::pool {
 absl::StatusOr<VolumeRecord> VolumeLifecycle::Grow(const VolumeId& id, Bytes required,
                                                    Bytes limit) {
   ASSIGN_OR_RETURN(VolumeRecord record, Get(id));
+  RETURN_IF_ERROR(RequireNotBeingCopied(record, id));
   RETURN_IF_ERROR(FinishEarlierGrowth(record));
   const Bytes present = record.volume.capacity_bytes;
   if (limit != 0 && present > limit) {
@@ -47,6 +48,7 @@ absl::StatusOr<Bytes> VolumeLifecycle::GrowableSize(const VolumeRecord& record, 
 
 absl::StatusOr<os::BlockDevice> VolumeLifecycle::Map(const VolumeId& id) {
   ASSIGN_OR_RETURN(VolumeRecord record, Get(id));
+  RETURN_IF_ERROR(RequireNotBeingCopied(record, id));
   RETURN_IF_ERROR(FinishEarlierGrowth(record));
   RETURN_IF_ERROR(RequireSize(backend_, record));
   ASSIGN_OR_RETURN(const os::BlockDevice device, backend_.Map(record));

@@ -48,6 +48,15 @@ class VolumeLifecycle final {
   [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id);
   [[nodiscard]] absl::Status Zero(const VolumeId& id);
 
+  // The record of a complete snapshot, for Pool::DescribeContent. ABORTED while it is being copied.
+  [[nodiscard]] absl::StatusOr<VolumeRecord> GetContent(const VolumeId& id);
+  // Pool::WriteContent and so on: the record of a volume whose bytes with that version are on their
+  // way from another pool. ABORTED if it is no longer wanted.
+  [[nodiscard]] absl::StatusOr<VolumeRecord> GetArriving(const VolumeId& id,
+                                                         const std::string& version);
+  [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival, Bytes to);
+  [[nodiscard]] absl::Status FinishArrival(const VolumeId& id, const std::string& arrival);
+
   // What an earlier call left half done; nothing without a record. Needs no lock and changes
   // nothing, so a call that is under way looks half done, too.
   [[nodiscard]] std::optional<LeftoverKind> FindLeftover(const std::string& uuid);
@@ -77,6 +86,26 @@ class VolumeLifecycle final {
   // Whether only the record's last step is missing.
   bool IsCompleteCopy(const VolumeRecord& record);
   absl::StatusOr<VolumeRecord> FinishCopy(const VolumeRecord& record);
+  // volume_copying.cc
+  // FAILED_PRECONDITION if it is gone.
+  absl::StatusOr<VolumeRecord> SourceOfCopy(const VolumeRecord& record);
+  // One step of a copy in state copying; the record as it is afterwards.
+  absl::StatusOr<VolumeRecord> CopyOn(const VolumeRecord& record);
+  absl::StatusOr<VolumeRecord> ContinueCopy(const VolumeRecord& record, const VolumeSpec& spec);
+  absl::StatusOr<VolumeRecord> BeginCopying(const VolumeRecord& record);
+  absl::Status UndoCopy(VolumeRecord record, const absl::Status& cause);
+  // What Create returns of it: ABORTED, saying how far it is, for a volume in state copying.
+  static absl::StatusOr<VolumeRecord> AnswerOf(const VolumeRecord& record);
+  static absl::Status RequireComplete(const VolumeRecord& source);
+  // ABORTED, saying how far it is, while a copy of the volume or snapshot is being made.
+  absl::Status RequireNotBeingCopied(const VolumeRecord& record, const VolumeId& id);
+
+  // volume_arrival.cc
+  absl::StatusOr<VolumeRecord> ContinueArrival(const VolumeRecord& record, const VolumeSpec& spec);
+  bool IsAbandonedArrival(const VolumeRecord& record) const;
+  // The record of the volume that is still the one of that arrival.
+  absl::StatusOr<VolumeRecord> GetArrival(const VolumeId& id, const std::string& arrival);
+
   // volume_creation.cc
   absl::Status RequireAbandoned(const VolumeRecord& record) const;
   absl::StatusOr<VolumeRecord> UseExisting(const VolumeRecord& record, const VolumeSpec& spec);
@@ -86,6 +115,8 @@ class VolumeLifecycle final {
     std::unique_ptr<Reservation> reservation;
     bool marked = false;  // the mark of a complete copy is this call's own
   };
+  absl::Status PlanCopy(const VolumeSpec& spec, const VolumeId& id, Begun& begun);
+  absl::Status PlanArrival(const VolumeSpec& spec, const VolumeId& id, Begun& begun);
   absl::StatusOr<Begun> Begin(const VolumeSpec& spec, const VolumeId& id,
                               std::uint32_t sector_size);
   absl::StatusOr<VolumeRecord> Complete(Begun begun);

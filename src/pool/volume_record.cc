@@ -29,6 +29,18 @@ absl::Status CheckSource(const Volume& volume) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCopy(const VolumeRecord& record) {
+  const VolumeState state = record.volume.state;
+  const bool has = record.copy.has_value();
+  const bool may_have = has && record.volume.source && record.grow_to_bytes == 0 &&
+                        (state == VolumeState::kCopying || state == VolumeState::kAllocating ||
+                         state == VolumeState::kDeleting);
+  const bool sound = !has || (0 <= record.copy->data_bytes && 0 <= record.copy->copied_to &&
+                              record.copy->copied_to <= record.volume.capacity_bytes);
+  if (sound && has == may_have && (has || state != VolumeState::kCopying)) return absl::OkStatus();
+  return Internal("volume record is damaged: impossible progress of a copy");
+}
+
 absl::Status CheckConsistency(const VolumeRecord& record) {
   const Volume& volume = record.volume;
   const bool mount = volume.access_type == AccessType::kMount;
@@ -45,6 +57,7 @@ absl::Status CheckConsistency(const VolumeRecord& record) {
   if (mount == volume.filesystem.empty() || (has_uuid && !IsUuid(volume.filesystem_uuid))) {
     return Internal("volume record is damaged: filesystem and state contradict each other");
   }
+  RETURN_IF_ERROR(CheckCopy(record));
   return CheckSource(volume);
 }
 
@@ -74,6 +87,20 @@ absl::StatusOr<std::optional<ContentSource>> SourceIn(const json& object) {
   return Internal("volume record is damaged: impossible source '{}'", text);
 }
 
+absl::StatusOr<std::optional<CopyProgress>> CopyIn(const json& object) {
+  if (!object.contains("copy")) return std::nullopt;
+  const json& copy = object.at("copy");
+  CopyProgress progress;
+  ASSIGN_OR_RETURN(progress.data_bytes, WholeNumber(copy, "data_bytes"));
+  ASSIGN_OR_RETURN(progress.copied_to, WholeNumber(copy, "copied_to"));
+  copy.at("source_version").get_to(progress.source_version);
+  if (copy.contains("wanted_at")) {
+    copy.at("wanted_at").get_to(progress.wanted_at);
+    copy.at("arrival").get_to(progress.arrival);
+  }
+  return progress;
+}
+
 absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   VolumeRecord record;
   Volume& volume = record.volume;
@@ -99,6 +126,7 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   ASSIGN_OR_RETURN(volume.access_type,
                    ParseAccessType(object.at("access_type").get<std::string>()));
   ASSIGN_OR_RETURN(volume.state, ParseVolumeState(object.at("state").get<std::string>()));
+  ASSIGN_OR_RETURN(record.copy, CopyIn(object));
   RETURN_IF_ERROR(CheckConsistency(record));
   return record;
 }
@@ -114,6 +142,7 @@ bool IsUsable(VolumeState state) {
     case VolumeState::kFormatting:
     case VolumeState::kFormatted:
     case VolumeState::kInherited:
+    case VolumeState::kCopying:
       return true;
   }
   return false;
@@ -139,6 +168,15 @@ std::string EncodeRecord(const VolumeRecord& record) {
   if (volume.role != VolumeRole::kVolume) object["role"] = ToString(volume.role);
   if (volume.source) object["source"] = volume.source->ToString();
   if (!volume.inherited_uuids.empty()) object["inherited_uuids"] = volume.inherited_uuids;
+  if (record.copy) {
+    object["copy"] = {{"data_bytes", record.copy->data_bytes},
+                      {"copied_to", record.copy->copied_to},
+                      {"source_version", record.copy->source_version}};
+    if (record.copy->from_elsewhere()) {
+      object["copy"]["wanted_at"] = record.copy->wanted_at;
+      object["copy"]["arrival"] = record.copy->arrival;
+    }
+  }
   if (!record.image_name.empty()) object["image_name"] = record.image_name;
   if (!record.image_id.empty()) object["image_id"] = record.image_id;
   return EncodeChecked(std::move(object), kSchemaVersion);

@@ -3,12 +3,32 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/volume.h"
 
 namespace holdfast::pool {
+
+// How far a copy has come that is made in steps.
+struct CopyProgress {
+  Bytes data_bytes = 0;  // the source's bytes without its holes: what the copy needs at most
+  Bytes copied_to = 0;   // everything before this offset is copied, durably
+  // What shows that the source has not changed since the copy began (VolumeBackend::PlanCopy,
+  // Content::version).
+  std::string source_version;
+  // Of a source in another pool: when a call last asked for the copy, RFC 3339. Empty: the source
+  // is in this pool.
+  std::string wanted_at = {};
+  // Then also the UUID of this creation: a later volume of the same name, with the same source, has
+  // another one, and another image.
+  std::string arrival = {};
+
+  [[nodiscard]] bool from_elsewhere() const { return !wanted_at.empty(); }
+
+  friend bool operator==(const CopyProgress&, const CopyProgress&) = default;
+};
 
 struct VolumeRecord {
   Volume volume;                    // id.pool and id.node are not stored: the pool knows them
@@ -18,11 +38,14 @@ struct VolumeRecord {
   // made and never given to others, and the storage's own id of them, known when they are made.
   std::string image_name;
   std::string image_id;
+  // Set while the copy is being made: in state copying, and perhaps in allocating.
+  std::optional<CopyProgress> copy = {};
 
   friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };
 
-// True for the states after CreateVolume has returned the volume and before DeleteVolume.
+// True for the states after CreateVolume has returned the volume and before DeleteVolume, and for
+// copying: such a volume is not returned yet, and kept.
 [[nodiscard]] bool IsUsable(VolumeState state);
 
 // JSON with a schema version and a checksum over everything else.

@@ -21,7 +21,9 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Get(const VolumeId& id, VolumeRole
   auto record = records_.Read(id.uuid);
   if (!record.ok() && !absl::IsNotFound(record.status())) return record;
   const bool usable = record.ok() && IsUsable(record->volume.state);
-  if (usable && record->volume.role == role) return record;
+  const bool unreturned =
+      usable && role == VolumeRole::kVolume && record->volume.state == VolumeState::kCopying;
+  if (usable && !unreturned && record->volume.role == role) return record;
   if (record.ok() && !usable) RETURN_IF_ERROR(RequireUnwanted(backend_, *record));
   return NotFound("there is no {} '{}'", ToString(role), ContentSource{role, id}.ToString());
 }
@@ -37,6 +39,9 @@ std::optional<LeftoverKind> VolumeLifecycle::LeftoverIn(const VolumeRecord& reco
   if (!RequireUnwanted(backend_, record).ok()) return LeftoverKind::kDamagedVolume;
   if (const auto kind = LeftoverKindOf(record)) return kind;
   if (!IsUsable(record.volume.state)) return std::nullopt;
+  if (record.copy && (!record.copy->from_elsewhere() || IsAbandonedArrival(record))) {
+    return LeftoverKind::kUnfinishedCopy;
+  }
   if (!IsAccounted(record)) return LeftoverKind::kUnlistedVolume;
   if (records_.HasRemains(record.volume.id.uuid)) return LeftoverKind::kTemporaryFile;
   if (NeedsOwnStorage(record)) return LeftoverKind::kSharedStorage;
@@ -89,6 +94,16 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
     RETURN_IF_ERROR(backend_.RefreshDevice(record));
   }
   RETURN_IF_ERROR(records_.RemoveRemains(id.uuid));
+  if (record.copy && record.copy->from_elsewhere()) {
+    if (!IsAbandonedArrival(record)) return true;
+    RETURN_IF_ERROR(WriteTombstone(record));
+    RETURN_IF_ERROR(FinishDeletion(record));
+    return true;
+  }
+  if (record.copy) {
+    ASSIGN_OR_RETURN(const VolumeRecord copied, CopyOn(record));
+    return !copied.copy;
+  }
   if (!NeedsOwnStorage(record)) return true;
   const auto unshared = backend_.Unshare(record);
   RETURN_IF_ERROR(Account(record));
@@ -117,7 +132,9 @@ bool VolumeLifecycle::IsAccounted(const VolumeRecord& record) {
 // What the account keeps for it. Nothing is ever written to a snapshot, so it needs no more than it
 // has, with what it shares until that is overwritten elsewhere.
 absl::StatusOr<Bytes> VolumeLifecycle::Promised(const VolumeRecord& record) {
-  if (record.volume.role == VolumeRole::kSnapshot) return backend_.Occupied(record);
+  if (record.volume.role == VolumeRole::kSnapshot) {
+    return record.copy ? record.copy->data_bytes : backend_.Occupied(record);
+  }
   return std::max(record.volume.capacity_bytes, record.grow_to_bytes);
 }
 

@@ -45,6 +45,7 @@ void Describe(const pool::Questions& questions, pool::Pool& pool, const Volume& 
   described.set_filesystem(volume.filesystem);
   described.set_state(std::string(ToString(volume.state)));
   described.set_created_at(volume.created_at);
+  if (volume.source) described.set_source(volume.source->ToString());
   const auto device =
       questions.Put(pool, [id = volume.id](pool::Pool& one) { return one.FindDevice(id); });
   if (device.ok() && device->has_value()) {
@@ -54,6 +55,28 @@ void Describe(const pool::Questions& questions, pool::Pool& pool, const Volume& 
   }
   described.set_abnormal(condition.abnormal);
   described.set_condition(condition.message);
+}
+
+constexpr pool::SnapshotUse kUnknown{.occupied = -1, .shared = -1, .copied_to = 0};
+
+void Describe(const pool::Questions& questions, pool::Pool& pool, const Volume& snapshot,
+              admin::v1::Snapshot& described) {
+  described.set_id(ToSnapshotId(snapshot.id));
+  described.set_name(snapshot.name);
+  described.set_pool(snapshot.id.pool);
+  if (snapshot.source) described.set_source_volume_id(snapshot.source->ToString());
+  described.set_size_bytes(snapshot.capacity_bytes);
+  described.set_provisioning(std::string(ToString(snapshot.provisioning)));
+  described.set_access_type(std::string(ToString(snapshot.access_type)));
+  described.set_filesystem(snapshot.filesystem);
+  described.set_ready_to_use(snapshot.state != VolumeState::kCopying);
+  described.set_created_at(snapshot.created_at);
+  const auto use =
+      questions.Put(pool, [id = snapshot.id](pool::Pool& one) { return one.GetSnapshotUse(id); })
+          .value_or(kUnknown);
+  described.set_occupied_bytes(use.occupied);
+  described.set_shared_bytes(use.shared);
+  described.set_copied_bytes(described.ready_to_use() ? snapshot.capacity_bytes : use.copied_to);
 }
 
 }  // namespace
@@ -85,6 +108,20 @@ grpc::Status AdminService::ListVolumes(grpc::ServerContext* context,
     }
     return absl::OkStatus();
   });
+}
+
+grpc::Status AdminService::ListSnapshots(grpc::ServerContext* context,
+                                         const admin::v1::ListSnapshotsRequest*,
+                                         admin::v1::ListSnapshotsResponse* response) {
+  return calls_.Run(
+      context, {"ListSnapshots (admin)", "", LogLevel::kDebug}, [&]() -> absl::Status {
+        ASSIGN_OR_RETURN(const std::vector<Volume> snapshots, pools_.ListSnapshots("", 0));
+        for (const Volume& snapshot : snapshots) {
+          ASSIGN_OR_RETURN(pool::Pool* const pool, pools_.Find(snapshot.id.pool));
+          Describe(pools_.questions(), *pool, snapshot, *response->add_snapshots());
+        }
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status AdminService::ListLeftovers(grpc::ServerContext* context,

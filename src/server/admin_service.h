@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// holdfast.admin.v1.Admin: pools, volumes and leftovers as people want to see them.
+// holdfast.admin.v1.Admin: pools, volumes, snapshots and leftovers as people want to see them.
 #pragma once
 
 #include "pool/pools.h"
@@ -22,6 +22,9 @@ class AdminService final : public admin::v1::Admin::Service {
   grpc::Status ListVolumes(grpc::ServerContext* context,
                            const admin::v1::ListVolumesRequest* request,
                            admin::v1::ListVolumesResponse* response) override;
+  grpc::Status ListSnapshots(grpc::ServerContext* context,
+                             const admin::v1::ListSnapshotsRequest* request,
+                             admin::v1::ListSnapshotsResponse* response) override;
   grpc::Status ListLeftovers(grpc::ServerContext* context,
                              const admin::v1::ListLeftoversRequest* request,
                              admin::v1::ListLeftoversResponse* response) override;

@@ -5,7 +5,9 @@
 
 #include "controller/link_commands.h"
 #include "core/text_file.h"
+#include "link/channel.h"
 #include "link/credentials.h"
+#include "link/transfer.h"
 
 namespace holdfast::server {
 namespace {
@@ -19,20 +21,37 @@ std::string ReadToken(const std::string& path) {
   return {};
 }
 
+link::v1::Register Describe(const Config& config, const ServerState& state) {
+  link::v1::Register self =
+      controller::DescribeNode(config.driver_name, config.node_id, state.pools);
+  self.set_token(ReadToken(config.link_token));
+  return self;
+}
+
+controller::ContentLink LinkOf(const Config& config, const ServerState& state) {
+  const link::TransferPeer peer{
+      .channel =
+          [address = config.link_controller, credentials = link::ChannelTls({config.link_tls})] {
+            return link::NewChannel(address, credentials);
+          },
+      .describe = [&config, &state] { return Describe(config, state); },
+      .calls = std::make_shared<link::TransferCalls>()};
+  return {.send = [peer](const std::string& ticket,
+                         ContentReader& reader) { return SendContent(peer, ticket, reader); },
+          .take = [peer](const std::string& ticket,
+                         ContentWriter& writer) { return TakeContent(peer, ticket, writer); },
+          .cancel = [peer] { peer.calls->CancelAll(); }};
+}
+
 }  // namespace
 
 std::unique_ptr<link::NodeLink> DialController(const Config& config, const ServerState& state,
                                                controller::Service& service) {
+  service.SetLink(LinkOf(config, state));
   return std::make_unique<link::NodeLink>(
       config.link_controller, link::ChannelTls({config.link_tls}),
       link::NodeWork{
-          .describe =
-              [&] {
-                link::v1::Register self =
-                    controller::DescribeNode(config.driver_name, config.node_id, state.pools);
-                self.set_token(ReadToken(config.link_token));
-                return self;
-              },
+          .describe = [&] { return Describe(config, state); },
           .name_volumes = [&](const auto& send) { controller::NameVolumes(state.pools, send); },
           .measure = [&] { return controller::MeasurePools(state.pools); },
           .carry_out =

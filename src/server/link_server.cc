@@ -65,14 +65,17 @@ void SetBounds(grpc::ServerBuilder& builder) {
 
 absl::StatusOr<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& address,
                                                               const link::TlsDirectory& tls,
-                                                              int file_limit, link::Hub& hub) {
-  std::unique_ptr<LinkServer> server(new LinkServer(hub, BoundsOf(file_limit)));
+                                                              int file_limit, link::Hub& hub,
+                                                              link::TransferRelay& transfers) {
+  std::unique_ptr<LinkServer> server(new LinkServer(hub, transfers, BoundsOf(file_limit)));
   RETURN_IF_ERROR(server->Listen(address, tls, file_limit));
   return server;
 }
 
-LinkServer::LinkServer(link::Hub& hub, const LinkConnections::Bounds& bounds)
+LinkServer::LinkServer(link::Hub& hub, link::TransferRelay& transfers,
+                       const LinkConnections::Bounds& bounds)
     : hub_(hub),
+      transfers_(transfers),
       connections_(bounds, [&hub] { hub.CountRefusal(absl::StatusCode::kResourceExhausted); }) {}
 
 absl::Status LinkServer::Listen(const std::string& address, const link::TlsDirectory& tls,
@@ -81,7 +84,9 @@ absl::Status LinkServer::Listen(const std::string& address, const link::TlsDirec
   const Acceptor::Take give = GiveConnectionsTo(builder, link::ServerTls(tls));
   SetBounds(builder);
   hub_.SetPeerWatch(connections_);
+  transfers_.SetPeerWatch(connections_);
   builder.RegisterService(&hub_.service());
+  builder.RegisterService(&transfers_.service());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return Internal("cannot start the link's server");
   ASSIGN_OR_RETURN(housekeeper_, StartThread([this] { RunMaintenance(); }));
@@ -112,6 +117,7 @@ LinkServer::~LinkServer() {
   if (housekeeper_.joinable()) housekeeper_.join();
   acceptor_.reset();
   hub_.Stop();
+  transfers_.Stop();
   if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   server_->Wait();
@@ -135,6 +141,7 @@ void LinkServer::RunMaintenance() {
     any_unproved = connections_.Inspect();
     if (std::chrono::steady_clock::now() >= next_round) {
       hub_.EndOverdue();
+      transfers_.EndOverdue();
       next_round = std::chrono::steady_clock::now() + kHousekeeping;
     }
     lock.Lock();

@@ -11,6 +11,7 @@
 #include "core/mutex.h"
 #include "link/credentials.h"
 #include "link/hub.h"
+#include "link/transfer_relay.h"
 #include "server/acceptor.h"
 #include "server/link_connections.h"
 
@@ -20,20 +21,22 @@ namespace holdfast::server {
 class LinkServer final {
  public:
   // `address` is HOST:PORT. FAILED_PRECONDITION when it cannot be had. The certificates have been
-  // checked (CheckTls). `file_limit` is that of the process. The hub outlives the server.
+  // checked (CheckTls). `file_limit` is that of the process. Hub and relay outlive the server.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LinkServer>> Start(
-      const std::string& address, const link::TlsDirectory& tls, int file_limit, link::Hub& hub);
+      const std::string& address, const link::TlsDirectory& tls, int file_limit, link::Hub& hub,
+      link::TransferRelay& transfers);
   LinkServer(const LinkServer&) = delete;
   LinkServer& operator=(const LinkServer&) = delete;
   ~LinkServer();
 
  private:
-  LinkServer(link::Hub& hub, const LinkConnections::Bounds& bounds);
+  LinkServer(link::Hub& hub, link::TransferRelay& transfers, const LinkConnections::Bounds& bounds);
   absl::Status Listen(const std::string& address, const link::TlsDirectory& tls, int file_limit);
   void Take(int connection, const Acceptor::Take& give);
   void RunMaintenance();
 
   link::Hub& hub_;
+  link::TransferRelay& transfers_;
   LinkConnections connections_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;

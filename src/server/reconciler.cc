@@ -32,6 +32,10 @@ bool IsOfNode(LeftoverKind kind) {
   }
 }
 
+bool IsDoneInSteps(LeftoverKind kind) {
+  return kind == LeftoverKind::kSharedStorage || kind == LeftoverKind::kUnfinishedCopy;
+}
+
 // Names of the pools, and the empty one, for what belongs to none.
 std::vector<std::string> LanesOf(const pool::Pools& pools) {
   std::vector<std::string> names{""};
@@ -92,7 +96,23 @@ void Reconciler::Run() {
     } catch (const std::exception& error) {
       LogError("reconciler: unexpected failure: {}", error.what());
     }
-  } while (Rest(unfinished_.exchange(false) ? kShortestRest : Jittered(interval_)));
+  } while (Pause(unfinished_.exchange(false) ? kShortestRest : Jittered(interval_)));
+}
+
+void Reconciler::Wake() {
+  {
+    const MutexLock lock(mutex_);
+    woken_ = true;
+  }
+  stopped_.NotifyAll();
+}
+
+bool Reconciler::Pause(milliseconds time) {
+  MutexLock lock(mutex_);
+  (void)stopped_.WaitFor(
+      lock, time, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || woken_; });
+  woken_ = false;
+  return !stopping_;
 }
 
 void Reconciler::Round() {
@@ -159,7 +179,7 @@ bool Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftove
     Keep(leftover, ended.status(), open);
     return false;
   }
-  if (!*ended) return leftover.kind == LeftoverKind::kSharedStorage;
+  if (!*ended) return IsDoneInSteps(leftover.kind);
   LogInfo("reconciler: {} of {} ended", ToString(leftover.kind), leftover.subject);
   const MutexLock guard(mutex_);
   ++settled_[leftover.kind];

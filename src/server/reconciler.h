@@ -53,6 +53,8 @@ class Reconciler final {
 
   // Begins with the first round. Once, when the pools are recovered.
   void Start();
+  // Begins the next round at once: a call has left work to be done in steps.
+  void Wake();
   // Ends after the steps that are under way, however long these take.
   void Stop();
 
@@ -80,6 +82,8 @@ class Reconciler final {
   static void Keep(const Leftover& leftover, const absl::Status& problem, Leftovers& open);
   void Publish(const std::string& of, Leftovers open);
   void PublishHung(const std::string& of);
+  // Between two rounds; false when it is to stop.
+  bool Pause(std::chrono::milliseconds time);
   // False when it is to stop.
   bool Rest(std::chrono::milliseconds time);
 
@@ -93,6 +97,7 @@ class Reconciler final {
   mutable Mutex mutex_;
   CondVar stopped_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Leftovers> open_ ABSL_GUARDED_BY(mutex_);  // by pool, as below
   std::map<LeftoverKind, std::uint64_t> settled_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

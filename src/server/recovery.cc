@@ -37,8 +37,9 @@ absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState
       .state_directory_fd = state_directory_fd,
       .boot_id = state.node.stages.boot_id(),
       .undo_files = state.node.undo,
-      .quiesce = [&stages = state.node.stages](const VolumeId& id, const os::BlockDevice& device) {
-        return node::QuiesceVolume(stages, id, device);
+      .quiesce = [&stages = state.node.stages](const VolumeId& id, const os::BlockDevice& device,
+                                               const CutOptions& options) {
+        return node::QuiesceVolume(stages, id, device, options);
       }};
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {

@@ -154,7 +154,7 @@ absl::Status Server::Recover() {
 absl::Status Server::ServeNodes() {
   if (config_.link_listen.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(link_server_, LinkServer::Start(config_.link_listen, {config_.link_tls},
-                                                   file_limit_, linked_->hub));
+                                                   file_limit_, linked_->hub, linked_->transfers));
   return absl::OkStatus();
 }
 

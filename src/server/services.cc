@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "controller/node_calls.h"
 #include "os/capabilities.h"
 #include "server/acceptor.h"
 #include "server/pool_kinds.h"
@@ -15,6 +16,8 @@ namespace {
 
 // A CreateVolume may list every node of a large cluster as topology.
 constexpr int kMaxMessageBytes = 64 << 20;
+// In which the source of a transfer answers, or the target asks again.
+constexpr std::chrono::seconds kSummonTime{20};
 
 identity::Needs NeedsOf(const Config& config) {
   if (config.role == Role::kController) return {};
@@ -43,7 +46,8 @@ std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
 Services::Services(const Config& config, ServerState& state)
     : identity(config.driver_name, state.pools, state.calls, NeedsOf(config)),
       controller({config.driver_name, config.node_id, config.attach, state.pools, state.node,
-                  state.volume_locks, state.calls, MakesCopies(config)}),
+                  state.volume_locks, state.calls, MakesCopies(config),
+                  [&state] { state.reconciler.Wake(); }, config.copy_rate}),
       node({config.driver_name, config.node_id, config.max_volumes, state.pools, state.node,
             state.volume_locks, state.calls, config.topology}),
       admin(state.pools, state.node.stages, state.reconciler, state.calls) {}
@@ -52,8 +56,15 @@ LinkedController::LinkedController(const Config& config, ServerState& state,
                                    controller::Service& own)
     : identity(MakeNodeIdentity(config)),
       hub(config.driver_name, *identity),
+      transfers(config.driver_name, *identity),
       router({config.driver_name, config.attach, hub, state.pools, own, state.volume_locks,
-              state.calls}) {}
+              state.calls,
+              [this](const link::TransferOrder& order) { return transfers.Issue(order); }}) {
+  transfers.SetSummon([this](const link::TransferOrder& order, const std::string& ticket) {
+    return controller::NodeCalls(hub).SendContent(order, ticket,
+                                                  std::chrono::steady_clock::now() + kSummonTime);
+  });
+}
 
 CallServer StartServer(const Config& config, Services& services, LinkedController& linked) {
   grpc::ServerBuilder builder;

@@ -12,6 +12,7 @@
 #include "identity/service.h"
 #include "link/hub.h"
 #include "link/node_identity.h"
+#include "link/transfer_relay.h"
 #include "node/service.h"
 #include "server/acceptor.h"
 #include "server/admin_service.h"
@@ -33,6 +34,7 @@ struct LinkedController {
   LinkedController(const Config& config, ServerState& state, controller::Service& own);
   const std::unique_ptr<link::NodeIdentity> identity;
   link::Hub hub;
+  link::TransferRelay transfers;
   controller::Router router;
 };
 
