@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import command
+import pool_disk
 
 KEYS = ["level", "what", "found", "why", "remedy"]
 WITHOUT_ADMIN = ("setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin")
@@ -144,6 +145,17 @@ def test_missing_program_of_the_default_filesystem(doctor, without_mkfs_xfs):
 def test_something_else_in_the_place_of_the_socket(doctor):
     doctor.socket.write_text("")
     assert missing(doctor.run(1)) == [f"socket unix://{doctor.socket}"]
+
+
+@pytest.mark.parametrize("filesystem, found", [("xfs", "by sharing blocks"),
+                                               ("ext4", "by copying")])
+def test_snapshots(doctor, directory, filesystem, found):
+    disk = pool_disk.PoolDisk(directory / "disk.img", 512 << 20, filesystem, doctor.pool)
+    try:
+        finding = doctor.check_pool(0)["pool 'default', snapshots"]
+    finally:
+        disk.remove()
+    assert (finding["level"], finding["found"].startswith(found)) == ("ok", True)
 
 
 def test_space_below_the_reserve(doctor):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`holdfast volumes` and `holdfast pools`."""
+"""`holdfast volumes`, `holdfast snapshots` and `holdfast pools`."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ import command
 import csi_client
 
 RED = "\x1b[31m"
-VERBS = ("volumes", "pools")
+VERBS = ("volumes", "snapshots", "pools")
 
 
 def at(driver):
@@ -77,15 +77,17 @@ def test_the_endpoint_may_come_from_the_environment(holdfast, driver):
     assert [row["NAME"] for row in rows(result)] == ["default"]
 
 
-def test_no_volumes(holdfast, driver):
-    assert command.parsed(holdfast("volumes", at(driver), "--output=json")) == []
-    result = holdfast("volumes", at(driver))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "no volumes\n")
+@pytest.mark.parametrize("verb", ("volumes", "snapshots"))
+def test_there_are_none(holdfast, driver, verb):
+    assert command.parsed(holdfast(verb, at(driver), "--output=json")) == []
+    result = holdfast(verb, at(driver))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", f"no {verb}\n")
 
 
-@pytest.mark.parametrize("verb, entry", [("volumes", "Volume"), ("pools", "Pool")])
+@pytest.mark.parametrize("verb, entry", [("volumes", "Volume"), ("snapshots", "Snapshot"),
+                                         ("pools", "Pool")])
 def test_json_has_every_field_under_its_own_name(holdfast, driver, verb, entry):
-    driver.create("data-0")
+    driver.snapshot(driver.create("data-0").volume_id, "snap-0")
     fields = getattr(admin_pb2, entry).DESCRIPTOR.fields
     for item in command.parsed(holdfast(verb, at(driver), "--output=json")):
         assert list(item) == [field.name for field in fields]
@@ -109,6 +111,24 @@ def test_volume_in_use(holdfast, driver, directory, staged):
     wide = {row["NAME"]: row for row in rows(holdfast("volumes", at(driver), "--output=wide"))}
     assert wide["data-0"]["MOUNT POINTS"] == f"{directory}/staging,{directory}/target"
     assert wide["data-0"]["CREATED"] == data["created_at"]
+
+
+def test_snapshots_and_their_copies(holdfast, driver):
+    volume = driver.create("data-0").volume_id
+    snapshot = driver.snapshot(volume, "snap-0").snapshot_id
+    driver.create("copy-0", source=snapshot)
+    shown, = command.parsed(holdfast("snapshots", at(driver), "--output=json"))
+    assert (shown["id"], shown["source_volume_id"]) == (snapshot, volume)
+    assert (shown["size_bytes"], shown["copied_bytes"]) == (64 << 20, 64 << 20)
+    assert shown["ready_to_use"] and 0 <= shown["shared_bytes"] <= shown["occupied_bytes"]
+    row, = rows(holdfast("snapshots", at(driver)))
+    assert (row["ID"], row["NAME"], row["SIZE"], row["STATE"]) == (
+        snapshot, "snap-0", "64 MiB", "ready")
+    assert row["CREATED"] == shown["created_at"]
+    wide, = rows(holdfast("snapshots", at(driver), "--output=wide"))
+    assert wide["VOLUME"] == volume
+    volumes = {row["NAME"]: row for row in rows(holdfast("volumes", at(driver), "--output=wide"))}
+    assert (volumes["copy-0"]["SOURCE"], volumes["data-0"]["SOURCE"]) == (snapshot, "(none)")
 
 
 def test_columns_are_as_wide_as_their_cells(holdfast, driver):

@@ -5,7 +5,7 @@ import pytest
 
 import command
 
-VERBS = ("serve", "volumes", "pools", "doctor", "demo")
+VERBS = ("serve", "volumes", "snapshots", "pools", "doctor", "demo")
 USAGE = 2
 
 
@@ -62,7 +62,7 @@ def test_no_verb_shows_the_verbs(holdfast):
     command.refused(holdfast(), USAGE, "serve", "doctor")
 
 
-@pytest.mark.parametrize("verb", ("volumes", "pools", "doctor"))
+@pytest.mark.parametrize("verb", ("volumes", "snapshots", "pools", "doctor"))
 def test_unknown_output_is_named(holdfast, verb):
     command.refused(holdfast(verb, "--output", "xml"), USAGE, "xml", "json")
 

@@ -64,6 +64,19 @@ absl::StatusOr<std::string> FaultyBackend::ReadMark(const VolumeRecord& record) 
 absl::StatusOr<bool> FaultyBackend::IsMarkedCopied(const VolumeRecord& record) {
   return Pass(injection_, "IsMarkedCopied", [&] { return real_.IsMarkedCopied(record); });
 }
+absl::StatusOr<std::optional<pool::CopyProgress>> FaultyBackend::PlanCopy(
+    const VolumeRecord& source) {
+  return Pass(injection_, "PlanCopy", [&] { return real_.PlanCopy(source); });
+}
+absl::StatusOr<Bytes> FaultyBackend::CopyOn(const VolumeRecord& source,
+                                            const VolumeRecord& record) {
+  return Pass(injection_, "CopyOn", [&] { return real_.CopyOn(source, record); });
+}
+absl::Status FaultyBackend::RequireUnchanged(const VolumeRecord& source,
+                                             const VolumeRecord& record) {
+  return Pass(injection_, "RequireUnchanged",
+              [&] { return real_.RequireUnchanged(source, record); });
+}
 absl::StatusOr<std::string> FaultyBackend::Copy(const VolumeRecord& source,
                                                 const VolumeRecord& record) {
   return Pass(injection_, "Copy", [&] { return real_.Copy(source, record); });

@@ -37,6 +37,9 @@ class FaultyRecords final : public pool::VolumeRecords {
   absl::Status SyncAll(const std::string& uuid) override;
   bool Lists(const std::string& uuid) override { return real_.Lists(uuid); }
   void Enlist(const pool::VolumeRecord& record) override { real_.Enlist(record); }
+  std::vector<std::string> CopiesUnderWay(const ContentSource& source) override {
+    return real_.CopiesUnderWay(source);
+  }
   bool HasRemains(const std::string& uuid) override { return real_.HasRemains(uuid); }
   absl::Status RemoveRemains(const std::string& uuid) override;
 
@@ -56,6 +59,12 @@ class FaultyBackend final : public pool::VolumeBackend {
   absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override;
   std::string NewName(const std::string& uuid) override { return real_.NewName(uuid); }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(
+      const pool::VolumeRecord& source) override;
+  absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
+                               const pool::VolumeRecord& record) override;
+  absl::Status RequireUnchanged(const pool::VolumeRecord& source,
+                                const pool::VolumeRecord& record) override;
   absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
                                    const pool::VolumeRecord& record) override;
   absl::Status MarkCopied(const pool::VolumeRecord& record) override;

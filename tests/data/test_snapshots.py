@@ -144,19 +144,6 @@ def test_what_is_refused_leaves_nothing_behind(driver, kubelet):
     assert len(list((driver.pool / "volumes").iterdir())) == 4
 
 
-def test_a_pool_that_cannot_share_blocks_says_what_is_needed(new_driver):
-    driver = new_driver()  # on the disk of the tests: ext4, or another one that shares
-    volume = driver.create("pv").volume_id
-    if run("findmnt", "--noheadings", "--output", "FSTYPE", "--target", driver.pool) in HOSTS:
-        pytest.skip("the tests' own disk can share blocks")
-    with csi_client.refused("FAILED_PRECONDITION", "xfs .* or btrfs under the pool"):
-        driver.snapshot(volume, "snap")
-    with csi_client.refused("FAILED_PRECONDITION", "xfs .* or btrfs under the pool"):
-        driver.create("clone", source=volume)
-    assert not driver.snapshots()
-    assert len(list((driver.pool / "volumes").iterdir())) == 1
-
-
 RECORD = struct.Struct("<Q504x")
 
 

@@ -37,7 +37,9 @@ def lasting(find, seconds):
 def volumes(api):
     return [f"PersistentVolume left: {volume['metadata']['name']} ({volume['status']})"
             for volume in api.list("PersistentVolume")
-            if volume["spec"].get("csi", {}).get("driver") == DRIVER]
+            if volume["spec"].get("csi", {}).get("driver") == DRIVER] + [
+                f"VolumeSnapshotContent left: {content['metadata']['name']}"
+                for content in api.list("VolumeSnapshotContent")]
 
 
 def of(node):

@@ -18,7 +18,8 @@ DATA, DEVICE = "/data", "/dev/volume"
 RUNNING_SECONDS = 90
 GONE_SECONDS = 90
 # Deleted in this order: owners before the objects that they own, pods before their claims.
-CLEANED = ("StatefulSet", "Pod", "PersistentVolumeClaim")
+CLEANED = ("StatefulSet", "Pod", "PersistentVolumeClaim", "VolumeSnapshot")
+SNAPSHOT_API = "snapshot.storage.k8s.io/v1"
 
 
 def storage_class(name, filesystem="ext4", binding="WaitForFirstConsumer", reclaim="Delete",
@@ -90,6 +91,26 @@ class Workloads:
         block = class_name == "block" if block is None else block
         return self.create("PersistentVolumeClaim", claim_spec(
             class_name, size or SIZES[class_name], block, access), name)
+
+    def snapshot(self, claim, class_name=None):
+        """The name of a VolumeSnapshot, of the class for the driver's volumes if none is named."""
+        spec = {"source": {"persistentVolumeClaimName": claim}}
+        if class_name:
+            spec["volumeSnapshotClassName"] = class_name
+        return self.create("VolumeSnapshot", spec, version=SNAPSHOT_API)
+
+    def ready_snapshot(self, claim):
+        name = self.snapshot(claim)
+        until(lambda: self.api.get("VolumeSnapshot", name).get("status", {}).get("readyToUse"),
+              lambda: f"the snapshot is not ready: {self.api.get('VolumeSnapshot', name)}")
+        return name
+
+    def claim_from(self, class_name, kind, source, size=None):
+        """A claim for a copy of a VolumeSnapshot or PersistentVolumeClaim."""
+        group = SNAPSHOT_API.split("/")[0] if kind == "VolumeSnapshot" else ""
+        spec = claim_spec(class_name, size or SIZES[class_name], class_name == "block")
+        return self.create("PersistentVolumeClaim", {
+            **spec, "dataSource": {"apiGroup": group, "kind": kind, "name": source}})
 
     def pod(self, claim=None, name=None, labels=None, **spec):
         claims = [claim] if claim else []

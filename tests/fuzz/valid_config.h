@@ -50,6 +50,7 @@ inline void RequireSound(const Config& config) {
   Require(SocketPath(config.endpoint).ok(), "what is valid can be served on");
   Require(config.state_dir.starts_with('/'), "the state directory is absolute");
   Require(config.max_volumes >= 0, "a number of volumes is not negative");
+  Require(config.copy_rate == 0 || config.copy_rate >= kMiB, "a copy rate is 0 or can be kept");
   Require((config.link_listen.empty() && config.link_controller.empty()) ||
               config.link_tls.starts_with('/'),
           "the link is never without certificates");

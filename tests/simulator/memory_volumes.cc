@@ -116,6 +116,16 @@ void MemoryRecords::Enlist(const pool::VolumeRecord& record) {
   }
 }
 
+std::vector<std::string> MemoryRecords::CopiesUnderWay(const ContentSource& source) {
+  std::vector<std::string> uuids;
+  for (const auto& [uuid, directory] : machine_.volumes) {
+    if (!listed_.contains(uuid) || !directory->now.record) continue;
+    const Volume& copy = directory->now.record->volume;
+    if (copy.state == VolumeState::kCopying && copy.source == source) uuids.push_back(uuid);
+  }
+  return uuids;
+}
+
 bool MemoryRecords::HasRemains(const std::string& uuid) {
   const auto found = machine_.volumes.find(uuid);
   return found != machine_.volumes.end() && found->second->now.temporary_record;

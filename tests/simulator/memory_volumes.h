@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "pool/ledger.h"
 #include "pool/volume_backend.h"
@@ -92,6 +93,7 @@ class MemoryRecords final : public pool::VolumeRecords {
   absl::Status SyncAll(const std::string& uuid) override;
   bool Lists(const std::string& uuid) override { return listed_.contains(uuid); }
   void Enlist(const pool::VolumeRecord& record) override;
+  std::vector<std::string> CopiesUnderWay(const ContentSource& source) override;
   bool HasRemains(const std::string& uuid) override;
   absl::Status RemoveRemains(const std::string& uuid) override;
 
@@ -102,7 +104,7 @@ class MemoryRecords final : public pool::VolumeRecords {
   Faults& faults_;
 };
 
-class MemoryBackend final : public pool::VolumeBackend {
+class MemoryBackend : public pool::VolumeBackend {
  public:
   MemoryBackend(Machine& machine, Faults& faults) : machine_(machine), faults_(faults) {}
   absl::StatusOr<bool> Exist(const pool::VolumeRecord& record) override;

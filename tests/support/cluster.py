@@ -61,7 +61,7 @@ class Cluster:
         return self.controller.call(method, **fields)
 
     def create(self, name, nodes=(), size=driver.SIZES["ext4"], access="mount", filesystem="ext4",
-               provisioning="thin", preferred=(), timeout=csi_client.CALL_SECONDS):
+               provisioning="thin", preferred=(), source=None, timeout=csi_client.CALL_SECONDS):
         capability = csi_client.capability(access, "" if access == "block" else filesystem)
         fields = {}
         if nodes or preferred:
@@ -71,7 +71,10 @@ class Cluster:
         return self.call("CreateVolume", name=name, capacity_range=csi_client.at_least(size),
                          volume_capabilities=[capability],
                          parameters={"provisioning": provisioning}, timeout=timeout,
-                         **fields).volume
+                         volume_content_source=csi_client.content_source(source), **fields).volume
+
+    def snapshot(self, volume_id, name):
+        return self.call("CreateSnapshot", source_volume_id=volume_id, name=name).snapshot
 
     def create_again(self, *arguments, **named):
         """As a CO repeats it: the call before, which was given up, may still be under way."""

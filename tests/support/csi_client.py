@@ -70,7 +70,7 @@ def outcome(call):
 def refused(code, match=""):
     """Expects the call inside to fail with this code and a message that matches and says why."""
     with pytest.raises(grpc.RpcError) as caught:
-        yield
+        yield caught
     error = caught.value
     assert (code_of(error), True) == (code, bool(re.search(match, error.details()))), (
         f"{code_of(error)}: {error.details()}; want {code} with /{match}/")

@@ -69,7 +69,7 @@ class FilePoolFixture {
   }
 
   void Start() {
-    auto opened = Value(file::FilePool::Open(config_, "n1", state.get()));
+    auto opened = Value(file::FilePool::Open(config_, "n1", state.get(), quiesce));
     pool = opened.get();
     pools = std::make_unique<pool::Pools>(os::DeviceOwners({file::LoopProof()}));
     REQUIRE_OK(pools->Add(std::move(opened)));
@@ -145,6 +145,7 @@ class FilePoolFixture {
 
   TempDirectory directory;
   os::UniqueFd state;
+  pool::Quiesce quiesce;  // from the next start on
   std::unique_ptr<pool::Pools> pools;
   file::FilePool* pool = nullptr;  // the one in `pools`
 

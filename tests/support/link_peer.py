@@ -54,12 +54,20 @@ class Peer:
         return "OK"
 
 
-@contextlib.contextmanager
-def peer_as(cluster, directory, name="n2", seconds=ENDED_SECONDS):
-    tls = cluster.authority.issue(name, directory / f"{name}-peer-tls")
+def peer_channel(cluster, directory, name):
+    """A connection of its own with the node's certificate."""
+    tls = directory / f"{name}-peer-tls"
+    if not tls.exists():
+        cluster.authority.issue(name, tls)
     credentials = grpc.ssl_channel_credentials(*((tls / file).read_bytes()
                                                  for file in ("ca.crt", "tls.key", "tls.crt")))
-    with grpc.secure_channel(f"localhost:{cluster.controller.port}", credentials) as channel:
+    return grpc.secure_channel(f"localhost:{cluster.controller.port}", credentials,
+                               [("grpc.use_local_subchannel_pool", 1)])
+
+
+@contextlib.contextmanager
+def peer_as(cluster, directory, name="n2", seconds=ENDED_SECONDS):
+    with peer_channel(cluster, directory, name) as channel:
         yield Peer(channel, seconds)
 
 

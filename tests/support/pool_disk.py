@@ -4,6 +4,7 @@
 import subprocess
 
 MKFS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"],
+        "xfs without reflink": ["mkfs.xfs", "-q", "-f", "-m", "reflink=0"],
         "btrfs": ["mkfs.btrfs", "-q", "-f"]}
 ATTACH_ATTEMPTS = 10
 

@@ -22,6 +22,7 @@ class Rogue:
         self.commands = []
         self.lie = lambda command, result: result
         self.sizes = {}  # of its volumes, by id
+        self.answers = {}  # to methods that only the link has: functions of the command
         self.thread = threading.Thread(target=self.answer_all)
 
     def answer_all(self):
@@ -38,6 +39,8 @@ class Rogue:
         return [request_in(command) for command in list(self.commands) if command.method == method]
 
     def honest(self, command):
+        if command.method in self.answers:
+            return self.answers[command.method](command)
         return result_with(self.respond(command.method, request_in(command)))
 
     def respond(self, method, request):

@@ -25,6 +25,8 @@ KINDS = {
     "ServiceAccount": ("api/v1", "serviceaccounts", True),
     "StatefulSet": ("apis/apps/v1", "statefulsets", True),
     "StorageClass": ("apis/storage.k8s.io/v1", "storageclasses", False),
+    "VolumeSnapshot": ("apis/snapshot.storage.k8s.io/v1", "volumesnapshots", True),
+    "VolumeSnapshotContent": ("apis/snapshot.storage.k8s.io/v1", "volumesnapshotcontents", False),
     "VolumeAttachment": ("apis/storage.k8s.io/v1", "volumeattachments", False),
 }
 REQUEST_SECONDS = 30

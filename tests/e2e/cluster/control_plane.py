@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""etcd, apiserver, controller manager, scheduler and cluster DNS as processes."""
+"""etcd, apiserver, controller manager, scheduler, snapshot-controller and cluster DNS as processes."""
 
 from cluster import network
 from cluster.api import Api
@@ -37,6 +37,7 @@ class ControlPlane:
         self.start_controller_manager()
         self.launch("kube-scheduler", "--leader-elect=false", "--kubeconfig",
                     self.authority.kubeconfig("scheduler", "/CN=system:kube-scheduler"))
+        self.start_snapshot_controller()
         self.start_dns()
         until(lambda: self.api.find("ServiceAccount", "default"),
               "the default ServiceAccount does not come")
@@ -88,6 +89,11 @@ class ControlPlane:
                     f"--root-ca-file={self.authority.certificate}",
                     "--use-service-account-credentials=true",
                     f"--flex-volume-plugin-dir={self.directory}/none")
+
+    def start_snapshot_controller(self):
+        run(self.tools / "kubectl", "--kubeconfig", self.admin, "create", "--filename",
+            self.tools / "snapshot-crds")
+        self.launch("snapshot-controller", "--kubeconfig", self.admin)
 
     def start_dns(self):
         corefile = self.directory / "Corefile"

@@ -40,7 +40,8 @@ class FilesUnderTest final : public PoolUnderTest {
     struct Objects final : CallObjects {
       explicit Objects(FilesUnderTest& pool)
           : own_records(pool.process_->records, pool.verified_),
-            own_backend(pool.process_->devices, pool.verified_, nullptr, false),
+            own_backend(pool.process_->devices, pool.verified_,
+                        {.quiesce = nullptr, .rate = pool.process_->copy_rate, .cut = {}}, false),
             own_space(pool.process_->space, pool.verified_) {}
       pool::VolumeRecords& records() override { return own_records; }
       pool::VolumeBackend& backend() override { return own_backend; }
@@ -81,6 +82,7 @@ class FilesUnderTest final : public PoolUnderTest {
     file::RecordStore records;
     file::ImageDevices devices{kTag, /*direct_io=*/false};
     file::FileSpace space{"p", pool::SpacePolicy{}};
+    file::CopyRate copy_rate;
   };
   const Provisioning provisioning_;
   const test::TempDirectory root_;

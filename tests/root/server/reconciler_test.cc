@@ -97,6 +97,15 @@ TEST_CASE_METHOD(Fixture, "what cannot be ended is told once, and once more when
   CHECK(Count(log, "is gone") == 1);
 }
 
+TEST_CASE_METHOD(Fixture, "a reconciler that is woken does not wait for its next round") {
+  Reconciler reconciler(*pools, node_state, locks, kOnce);
+  reconciler.Start();
+  AwaitRounds(reconciler, 1);
+  const VolumeId later = MakeTombstone("later");
+  reconciler.Wake();
+  Await([&] { return !stdfs::exists(PathOf(later)); });
+}
+
 TEST_CASE_METHOD(Fixture, "a volume on which a call works is passed over") {
   const VolumeId id = MakeTombstone("busy");
   Reconciler reconciler(*pools, node_state, locks, kOften);

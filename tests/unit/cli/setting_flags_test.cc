@@ -47,6 +47,7 @@ std::string ReadLevel(const Config& config) {
   return config.log_level == LogLevel::kError ? "error" : "another";
 }
 std::string ReadAttach(const Config& config) { return config.attach ? "on" : "off"; }
+std::string ReadCopyRate(const Config& config) { return FormatBytes(config.copy_rate); }
 std::string ReadMaxVolumes(const Config& config) { return fmt::to_string(config.max_volumes); }
 
 std::vector<Sample> Samples() {
@@ -55,6 +56,7 @@ std::vector<Sample> Samples() {
       {"logLevel", "error", {"error"}, ReadLevel, "error"},
       {"attach", "true", {}, ReadAttach, "on"},
       {"maxVolumes", "20", {"20"}, ReadMaxVolumes, "20"},
+      {"copyRate", "3Mi", {"3Mi"}, ReadCopyRate, "3 MiB"},
       {"topology", "[zone=a, rack=b]", {"zone=a", "rack=b"}, ReadTopology, "zone=a rack=b "},
       {"pools",
        "[{name: a, file: /a, fs: xfs}, {name: b, file: /b}]",

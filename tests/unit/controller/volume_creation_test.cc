@@ -57,7 +57,7 @@ struct Cluster {
   test::Belief belief;
   link::Hub hub;
   KeyLock locks;
-  VolumeCreation creation{test::kDriverName, hub, locks};
+  VolumeCreation creation{test::kDriverName, hub, locks, nullptr};
   test::InProcessServer server{&hub.service()};
   std::list<MemoryNode> nodes;  // the last: their streams belong to the server
 };

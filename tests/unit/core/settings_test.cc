@@ -71,7 +71,7 @@ TEST_CASE("docs/parameters.md states flag, key, variable and default of each set
 TEST_CASE("a default that can be set is the one that Config has") {
   const Config defaults;
   Config config;
-  for (const char* key : {"role", "endpoint", "stateDir", "driverName", "logLevel"}) {
+  for (const char* key : {"role", "endpoint", "stateDir", "driverName", "logLevel", "copyRate"}) {
     const Setting& setting = *FindSetting(key);
     REQUIRE_OK(setting.set(config, {std::string(setting.fallback)}, {}));
   }
@@ -80,6 +80,7 @@ TEST_CASE("a default that can be set is the one that Config has") {
   CHECK(config.state_dir == defaults.state_dir);
   CHECK(config.driver_name == defaults.driver_name);
   CHECK(config.log_level == defaults.log_level);
+  CHECK(config.copy_rate == defaults.copy_rate);
   CHECK(FindSetting("maxVolumes")->fallback.starts_with(std::to_string(defaults.max_volumes)));
   CHECK(FindSetting("attach")->fallback == (defaults.attach ? "on" : "off"));
 }

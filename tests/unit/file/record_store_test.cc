@@ -53,6 +53,31 @@ TEST_CASE_METHOD(Fixture, "a record that was written is read, also by another st
   CHECK((facts.st_mode & 0777) == 0600);
 }
 
+TEST_CASE_METHOD(Fixture, "copies under way are found by their source, and volumes not listed") {
+  const ContentSource source{VolumeRole::kVolume, {"p", "n", Uuid(1)}};
+  const auto copying = [&](int number, VolumeRole role, VolumeState state) {
+    pool::VolumeRecord copy = Record(number, state);
+    copy.volume.role = role;
+    copy.volume.source = source;
+    if (state == VolumeState::kCopying) copy.copy = pool::CopyProgress{};
+    return copy;
+  };
+  for (const VolumeState state : {VolumeState::kCopying, VolumeState::kReady}) {
+    REQUIRE_OK(store.Write(volumes.fd(), copying(2, VolumeRole::kSnapshot, state)));
+    REQUIRE_OK(store.Write(volumes.fd(), copying(3, VolumeRole::kVolume, state)));
+    const bool under_way = state == VolumeState::kCopying;
+    const std::vector<std::string> both{Uuid(2), Uuid(3)};
+    CHECK(store.CopiesUnderWay(source) == (under_way ? both : std::vector<std::string>{}));
+    CHECK(store.CopiesUnderWay({VolumeRole::kSnapshot, source.id}).empty());
+    CHECK(store.CopiesUnderWay({VolumeRole::kVolume, {"p", "n", Uuid(2)}}).empty());
+    CHECK(store.List(VolumeRole::kSnapshot, "", 0).size() == 1);
+    CHECK(store.List(VolumeRole::kVolume, "", 0).empty() == under_way);
+  }
+  REQUIRE_OK(store.Write(volumes.fd(), copying(2, VolumeRole::kSnapshot, VolumeState::kCopying)));
+  store.Forget(Uuid(2));
+  CHECK(store.CopiesUnderWay(source).empty());
+}
+
 TEST_CASE_METHOD(Fixture, "no directory, no volume") {
   CHECK_FAILS(store.Read(volumes.fd(), Uuid(1)), kNotFound, Uuid(1));
 }

@@ -47,6 +47,15 @@ VolumeRecord Block() {
   return record;
 }
 
+VolumeRecord Copying() {
+  VolumeRecord record = Block();
+  record.volume.role = VolumeRole::kSnapshot;
+  record.volume.state = VolumeState::kCopying;
+  record.volume.source = ContentSource{VolumeRole::kVolume, {"p", "n", kFilesystemUuid}};
+  record.copy = CopyProgress{.data_bytes = 48 * kMiB, .copied_to = kMiB, .source_version = "v 1"};
+  return record;
+}
+
 void CheckSame(const VolumeRecord& left, const VolumeRecord& right) {
   CHECK(left.volume.id == right.volume.id);
   CHECK(left.volume.name == right.volume.name);
@@ -66,6 +75,28 @@ void CheckSame(const VolumeRecord& left, const VolumeRecord& right) {
 TEST_CASE("a record is read back as it was written") {
   CheckSame(test::Value(DecodeRecord(EncodeRecord(Formatted()))), Formatted());
   CheckSame(test::Value(DecodeRecord(EncodeRecord(Block()))), Block());
+}
+
+TEST_CASE("a copy is read back with its progress, also as a tombstone") {
+  VolumeRecord record = Copying();
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+  record.volume.state = VolumeState::kDeleting;
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+}
+
+TEST_CASE("an impossible progress of a copy is refused") {
+  VolumeRecord record = Copying();
+  SECTION("none") { record.copy.reset(); }
+  SECTION("of what is complete") { record.volume.state = VolumeState::kReady; }
+  SECTION("of nothing") {
+    record.volume.role = VolumeRole::kVolume;
+    record.volume.source.reset();
+  }
+  SECTION("of what grows") { record.grow_to_bytes = 128 * kMiB; }
+  SECTION("below zero") { record.copy->copied_to = -1; }
+  SECTION("without a size") { record.copy->data_bytes = -1; }
+  SECTION("beyond the end") { record.copy->copied_to = 65 * kMiB; }
+  CHECK_FAILS(DecodeRecord(EncodeRecord(record)), kInternal, "impossible progress of a copy");
 }
 
 TEST_CASE("every state survives") {
