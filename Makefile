@@ -8,7 +8,7 @@ OPERATIONS ?= 200000
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-crash test-power-cut soak simulate fuzz test-quick lint tidy format bench bench-rbd asan \
+.PHONY: help deps build demo test test-crash test-power-cut soak simulate fuzz test-quick lint tidy format bench bench-snapshots bench-rbd asan \
   tsan image manifests e2e e2e-rbd \
   e2e-upstream scale install clean
 
@@ -76,6 +76,13 @@ bench: build ## measure against the raw system calls, write docs/benchmarks.md
 	cmake --preset release -DHOLDFAST_BENCH=ON >/dev/null
 	cmake --build --preset release
 	bench/run --binary $(BINARY) --write-docs
+	bench/snapshots/run --binary $(BINARY) --write-docs
+
+bench-snapshots: build ## measure snapshots, restores and copies, write docs/benchmarks.md
+	@scripts/install-deps bench test
+	cmake --preset release -DHOLDFAST_BENCH=ON >/dev/null
+	cmake --build --preset release
+	bench/snapshots/run --binary $(BINARY) --write-docs
 
 bench-rbd: build ## measure pools in Ceph against librbd alone, write docs/benchmarks-rbd.md
 	@scripts/install-deps bench ceph
@@ -84,7 +91,7 @@ bench-rbd: build ## measure pools in Ceph against librbd alone, write docs/bench
 	bench/rbd/run --binary $(BINARY) --write-docs
 
 asan: ## unit and root tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@scripts/install-deps build test
+	@scripts/install-deps build test fuzz
 	scripts/test asan
 
 tsan: ## concurrency tests under ThreadSanitizer

@@ -2,11 +2,7 @@
 set(proto_out ${CMAKE_BINARY_DIR}/generated/proto)
 file(MAKE_DIRECTORY ${proto_out})
 set(proto_sources "")
-set(protos csi link)
-if(NOT HOLDFAST_FUZZ)  # the fuzz targets need only these
-  list(APPEND protos admin pluginregistration)
-endif()
-foreach(name ${protos})
+foreach(name csi link admin pluginregistration)
   set(outputs ${proto_out}/${name}.pb.cc ${proto_out}/${name}.pb.h ${proto_out}/${name}.grpc.pb.cc
               ${proto_out}/${name}.grpc.pb.h)
   add_custom_command(

@@ -31,8 +31,13 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   holdfast::cli::AddVolumesCommand(app, run);
   holdfast::cli::AddSnapshotsCommand(app, run);
   holdfast::cli::AddPoolsCommand(app, run);
+  holdfast::cli::AddNodesCommand(app, run);
+  holdfast::cli::AddLeftoversCommand(app, run);
+  holdfast::cli::AddTopCommand(app, run);
   holdfast::cli::AddDoctorCommand(app, run);
   holdfast::cli::AddDemoCommand(app, run);
+  holdfast::cli::AddCompletionCommand(app, run);
+  holdfast::cli::AddManualCommand(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,22 +1,20 @@
 # Every suite of scripts/test as a ctest test with the suite's name as its label, in build/release,
 # where scripts/test runs them. ctest builds nothing; 77 counts as skipped. A label is
 # a pattern, so `ctest -L '^ceph$'`; `ctest -LE long` is what `scripts/test all` runs.
-#   suite_tests(LOT SUITES...): suites of one lot never run at the same time, others may.
-function(suite_tests lot)
+function(suite_tests)
   foreach(suite ${ARGN})
     add_test(NAME ${suite} COMMAND ${CMAKE_SOURCE_DIR}/scripts/test --suite ${suite})
-    set_tests_properties(${suite} PROPERTIES LABELS ${suite} RESOURCE_LOCK ${lot}
-                                             SKIP_RETURN_CODE 77 TIMEOUT 7200)
+    set_tests_properties(${suite} PROPERTIES LABELS ${suite} SKIP_RETURN_CODE 77 TIMEOUT 7200)
   endforeach()
 endfunction()
 
-# The lots of scripts/test all; unit and root are programs of their own.
-suite_tests(node contract sanity cli controller data model kubelet crash hostile)
-suite_tests(guest vm chart e2e)
-suite_tests(compiler tsan asan lint fuzz simulator)
-suite_tests(link link ceph faults)
-suite_tests(long ceph-all e2e-rbd dockerfile)
-set_tests_properties(root PROPERTIES RESOURCE_LOCK node)
+# unit and root are programs of their own.
+suite_tests(contract sanity cli controller data data-copies model kubelet crash hostile faults
+            link link-copies ceph vm chart monitoring e2e tsan asan lint fuzz simulator)
+suite_tests(ceph-all e2e-rbd dockerfile)
+# They build in the same directories.
+set_tests_properties(asan fuzz tsan PROPERTIES RESOURCE_LOCK compiler)
+set_tests_properties(vm chart e2e PROPERTIES RESOURCE_LOCK guest)
 foreach(suite ceph-all e2e-rbd dockerfile)
   set_tests_properties(${suite} PROPERTIES LABELS "${suite};long" RUN_SERIAL ON)
 endforeach()

@@ -33,8 +33,9 @@ class Connection final {
 
 // How often a call of this process was refused and asked again.
 inline std::atomic<int> refusals = 0;
-inline constexpr int kMostRefusals = 200;
 inline constexpr std::chrono::milliseconds kBeforeNextCall{5};
+// How long a call is repeated, from its first attempt on: a machine may be slow.
+inline constexpr std::chrono::seconds kPatience{60};
 
 // Calls one method and repeats it when it fails, as a CO does; the time of all attempts counts.
 // Throws std::runtime_error with the driver's message if it keeps failing.
@@ -42,12 +43,13 @@ template <typename Stub, typename Request, typename Response>
 Response Call(Stub& stub,
               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
               const Request& request) {
-  for (int refused = 0;; ++refused) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
     grpc::ClientContext context;
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     if (status.ok()) return response;
-    if (refused == kMostRefusals) {
+    if (std::chrono::steady_clock::now() >= until) {
       throw std::runtime_error(Request::descriptor()->name() + ": " + status.error_message());
     }
     ++refusals;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench-driver: the driver under the same load as bench-raw (scenarios storage, phases, lives) and
-// bench-raw-rbd (images, storage), and scenarios without a raw counterpart: reads (calls that
-// change nothing), create (leaves the volumes), hold (leaves them staged and published), release
-// (removes those), ready (waits for the driver).
+// bench-driver: the driver under the same load as bench-raw (scenarios storage, phases, lives,
+// copies, frozen) and bench-raw-rbd (images, image_copies, storage), and scenarios without a raw
+// counterpart: reads (calls that change nothing), create (leaves the volumes), hold (leaves them
+// staged and published), release (removes those), ready (waits for the driver).
 #include <sys/stat.h>
 
 #include <deque>
@@ -28,7 +28,10 @@ class Load final {
     for (int number = 0; number < options.workers; ++number) {
       connections_.emplace_back(options.socket, number);
     }
-    for (int number = 0; number < options.volumes; ++number) volumes_.emplace_back(options, number);
+    for (int number = 0; number < options.volumes; ++number) {
+      volumes_.emplace_back(options, options.NameOf(number));
+      restored_.emplace_back(options, options.NameOf(number) + "-restored");
+    }
   }
 
   // Opens the connections, so that no timed call has to open one.
@@ -38,10 +41,16 @@ class Load final {
 
   Connection& connection(int worker) { return connections_[static_cast<std::size_t>(worker)]; }
   DriverVolume& volume(int number) { return volumes_[static_cast<std::size_t>(number)]; }
+  DriverVolume& restored(int number) { return restored_[static_cast<std::size_t>(number)]; }
 
   Phase On(const std::string& name, void (DriverVolume::*step)(Connection&)) {
     return {name,
             [this, step](int worker, int number) { (volume(number).*step)(connection(worker)); }};
+  }
+
+  Phase OnRestored(const std::string& name, void (DriverVolume::*step)(Connection&)) {
+    return {name,
+            [this, step](int worker, int number) { (restored(number).*step)(connection(worker)); }};
   }
 
   std::vector<Phase> Phases() {
@@ -50,6 +59,9 @@ class Load final {
     if (scenario == "images") return Join({Creation(), Growth(), Deletion()});
     if (scenario == "phases") return AllPhases();
     if (scenario == "lives") return Lives();
+    if (scenario == "copies") return Copies();
+    if (scenario == "frozen") return Frozen();
+    if (scenario == "image_copies") return ImageCopies();
     if (scenario == "reads") return Reads();
     if (scenario == "create") return Creation();
     if (scenario == "hold") return Join({Creation(), Staging(), Publication()});
@@ -92,6 +104,37 @@ class Load final {
                  Deletion()});
   }
 
+  Steps Copies() {
+    return Join({{On("create", &DriverVolume::Create), On("first_stage", &DriverVolume::Stage),
+                  On("fill", &DriverVolume::Fill), On("unstage", &DriverVolume::Unstage)},
+                 SnapshotAndRestore(),
+                 {OnRestored("stage_restored", &DriverVolume::Stage),
+                  OnRestored("unstage", &DriverVolume::Unstage)},
+                 RemovalOfCopies(),
+                 Deletion()});
+  }
+  Steps ImageCopies() {
+    return Join({Creation(), SnapshotAndRestore(), RemovalOfCopies(), Deletion()});
+  }
+  Steps Frozen() {
+    return {On("create", &DriverVolume::Create),
+            On("first_stage", &DriverVolume::Stage),
+            On("snapshot", &DriverVolume::CreateSnapshotOfWritten),
+            On("unstage", &DriverVolume::Unstage),
+            On("delete_snapshot", &DriverVolume::DeleteSnapshot),
+            On("delete", &DriverVolume::Delete)};
+  }
+  Steps SnapshotAndRestore() {
+    return {On("snapshot", &DriverVolume::CreateSnapshot),
+            {"restore", [this](int worker, int number) {
+               restored(number).Restore(connection(worker), volume(number));
+             }}};
+  }
+  Steps RemovalOfCopies() {
+    return {OnRestored("delete_restored", &DriverVolume::Delete),
+            On("delete_snapshot", &DriverVolume::DeleteSnapshot)};
+  }
+
   Steps Reads() {
     return {
         {"probe", [this](int worker, int) { bench::Probe(connection(worker)); }},
@@ -116,6 +159,7 @@ class Load final {
   const Options& options_;
   std::deque<Connection> connections_;
   std::deque<DriverVolume> volumes_;
+  std::deque<DriverVolume> restored_;
 };
 
 void Run(const Options& options) {

@@ -3,11 +3,15 @@
 
 #include <sys/stat.h>
 
+#include <utility>
+
 namespace bench {
 namespace {
 
 using csi::v1::Controller;
 using csi::v1::Node;
+
+}  // namespace
 
 void SetCapability(csi::v1::VolumeCapability& capability, const Options& options) {
   if (options.block) {
@@ -19,11 +23,9 @@ void SetCapability(csi::v1::VolumeCapability& capability, const Options& options
       csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
 }
 
-}  // namespace
-
-DriverVolume::DriverVolume(const Options& options, int number)
+DriverVolume::DriverVolume(const Options& options, std::string name)
     : options_(options),
-      name_(options.NameOf(number)),
+      name_(std::move(name)),
       staging_(options.directory + "/staging/" + name_),
       target_(options.directory + "/pods/" + name_) {
   ::mkdir(staging_.c_str(), 0700);

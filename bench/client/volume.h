@@ -10,10 +10,12 @@
 
 namespace bench {
 
+void SetCapability(csi::v1::VolumeCapability& capability, const Options& options);
+
 class DriverVolume final {
  public:
   // Below `options.directory` the directories staging and pods must exist.
-  DriverVolume(const Options& options, int number);
+  DriverVolume(const Options& options, std::string name);
 
   // Idempotent like CreateVolume: it also finds a volume that an earlier run has made.
   void Create(Connection& driver);
@@ -26,12 +28,21 @@ class DriverVolume final {
   void Unstage(Connection& driver);
   void Delete(Connection& driver);
 
+  // volume_copies.cc
+  void Fill(Connection& driver);  // through its staged filesystem, and syncs it
+  void CreateSnapshot(Connection& driver);
+  void CreateSnapshotOfWritten(Connection& driver);  // while others write to its staged filesystem
+  void DeleteSnapshot(Connection& driver);
+  // Becomes a volume that is restored from the snapshot of another one.
+  void Restore(Connection& driver, const DriverVolume& from);
+
  private:
   const Options& options_;
   std::string name_;
   std::string staging_;
   std::string target_;
   std::string id_;
+  std::string snapshot_id_;
 };
 
 }  // namespace bench

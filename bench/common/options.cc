@@ -9,6 +9,7 @@ Options ParseOptions(int argc, char** argv) {
   Options options;
   bool thin = false;
   std::int64_t size_mib = 64;
+  std::int64_t fill_mib = 0;
   CLI::App app("One side of the benchmark; bench/run calls it");
   app.add_option("scenario", options.scenario)->required();
   app.add_option("--directory", options.directory)->required();
@@ -22,9 +23,12 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--volumes", options.volumes);
   app.add_option("--workers", options.workers)->check(CLI::PositiveNumber);
   app.add_option("--page", options.page);
+  app.add_option("--sector-size", options.sector_size);
+  app.add_option("--fill-mib", fill_mib);
   app.parse(argc, argv);
   options.thick = !thin;
   options.size = size_mib << 20;
+  options.fill = fill_mib << 20;
   return options;
 }
 

@@ -19,7 +19,10 @@ struct Options {
   std::int64_t size = std::int64_t{64} << 20;  // bytes
   int volumes = 32;
   int workers = 1;
-  int page = 100;  // entries of a ListVolumes page
+  int page = 100;         // entries of a ListVolumes page
+  int sector_size = 512;  // raw only: of loop devices
+  int writers = 4;        // in a volume while its snapshot is made
+  std::int64_t fill = 0;  // bytes that are written to each volume before it is copied
 
   [[nodiscard]] std::string NameOf(int volume) const {
     return prefix + "-" + std::to_string(volume);

@@ -2,9 +2,8 @@
 import pathlib
 import string
 
-from scale import report as scale
-
 from . import figures, plots, tables
+from .section import LARGE_CLUSTERS, SNAPSHOTS
 from .settings import FILESYSTEMS, WORKERS
 
 TEXT = pathlib.Path(__file__).resolve().parent.parent / "text.md"
@@ -24,7 +23,8 @@ def write(results: dict, docs: pathlib.Path) -> None:
         machine=tables.taken(results), targets=tables.targets(figures.rows(results)), steps=_steps(results),
         storage=_storage(results), reads=_reads(results), memory=_memory(results),
         throughput=_picture(results),
-        scale=scale.present(docs / "benchmarks.md")), encoding="utf-8")
+        snapshots=SNAPSHOTS.present(docs / "benchmarks.md"),
+        scale=LARGE_CLUSTERS.present(docs / "benchmarks.md")), encoding="utf-8")
 
 
 def _cell(step: dict, side: str) -> str:

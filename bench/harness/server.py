@@ -1,4 +1,5 @@
 """The driver under test as a process."""
+import os
 import pathlib
 import signal
 import subprocess
@@ -9,9 +10,11 @@ _TICK = 100  # of /proc/PID/stat, sysconf(_SC_CLK_TCK)
 
 
 class Server:
-    """Its pool is one of files below its directory, unless `pool` says another as in --pool."""
+    """Its pool is one of files below its directory, unless `pool` says another as in --pool.
+    `environment` is added to that of this process."""
 
-    def __init__(self, binary: pathlib.Path, tool: pathlib.Path, place, name: str, pool: str = ""):
+    def __init__(self, binary: pathlib.Path, tool: pathlib.Path, place, name: str, pool: str = "",
+                 environment: dict[str, str] | None = None):
         self._binary = binary
         self._tool = tool
         self.directory = place.directory / name
@@ -20,6 +23,7 @@ class Server:
         # Thin volumes are overcommitted many times here, because this is not what is measured.
         self._pool = pool or f"bench=file:{self.directory}/pool,reserve=1%,overcommit=100"
         self.socket = place.sockets / f"{name}.sock"
+        self._environment = {**os.environ, **(environment or {})}
         self.process = None
         place.adopt(self)
 
@@ -35,7 +39,7 @@ class Server:
             [self._binary, "serve", "--node-id=bench", f"--endpoint=unix://{self.socket}",
              f"--state-dir={self.directory}/state",
              f"--pool={self._pool}"],
-            stderr=log, stdin=subprocess.DEVNULL)
+            stderr=log, stdin=subprocess.DEVNULL, env=self._environment)
         log.close()
         while waiter.poll() is None and self.process.poll() is None:
             time.sleep(0.001)

@@ -2,6 +2,7 @@
 import collections
 import json
 import math
+import os
 import pathlib
 import subprocess
 
@@ -10,7 +11,8 @@ SIDES = ("raw", "guarded", "driver")
 GUARDED = ("phases", "lives")
 
 
-def run(tool: pathlib.Path, scenario: str, directory: pathlib.Path, **options) -> dict:
+def run(tool: pathlib.Path, scenario: str, directory: pathlib.Path, environment=None,
+        **options) -> dict:
     """One process of one side. An option that is True is a flag."""
     command = [tool, scenario, "--directory", directory]
     for name, value in options.items():
@@ -19,7 +21,8 @@ def run(tool: pathlib.Path, scenario: str, directory: pathlib.Path, **options) -
         command.append(f"--{name.replace('_', '-')}")
         if value is not True:
             command.append(str(value))
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, **(environment or {})})
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -57,11 +60,11 @@ def percentile(values: list[float], percent: float) -> float:
 class Bench:
     """Both programs, the place where they work, and the driver that one of them calls."""
 
-    def __init__(self, tools: pathlib.Path, place, server):
+    def __init__(self, tools: pathlib.Path, place, server, raw_directory=None):
         self.tools = tools
         self.place = place
         self.server = server
-        self.raw_directory = place.directory / "raw"
+        self.raw_directory = raw_directory or place.directory / "raw"
         self.raw_directory.mkdir()
         self.refusals = 0  # calls of the driver that had to be repeated
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "common/workload.h"
@@ -48,21 +49,7 @@ std::vector<std::string> MkfsArguments(const std::string& filesystem, bool keep_
   return argv;
 }
 
-}  // namespace
-
-void ReadEnds(const std::string& device, std::int64_t size) {
-  const Descriptor node(::open(device.c_str(), O_RDONLY | O_CLOEXEC), "open " + device);
-  constexpr std::int64_t kEnd = 1 << 20;
-  std::vector<char> buffer(kEnd);
-  for (const std::int64_t offset : {std::int64_t{0}, size - kEnd}) {
-    if (::pread(node.get(), buffer.data(), buffer.size(), offset) != kEnd) Fail("read " + device);
-  }
-}
-
-void Format(const std::string& filesystem, const std::string& device, bool keep_allocation,
-            bool with_uuid) {
-  std::vector<std::string> argv = MkfsArguments(filesystem, keep_allocation, with_uuid);
-  argv.push_back(device);
+void RunProgram(std::vector<std::string> argv) {
   std::vector<char*> pointers;
   for (std::string& argument : argv) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -80,8 +67,38 @@ void Format(const std::string& filesystem, const std::string& device, bool keep_
   }
 }
 
-void Mount(const std::string& device, const std::string& filesystem, const std::string& target) {
-  if (::mount(device.c_str(), target.c_str(), filesystem.c_str(), 0, nullptr) != 0) {
+}  // namespace
+
+void ReadEnds(const std::string& device, std::int64_t size) {
+  const Descriptor node(::open(device.c_str(), O_RDONLY | O_CLOEXEC), "open " + device);
+  constexpr std::int64_t kEnd = 1 << 20;
+  std::vector<char> buffer(kEnd);
+  for (const std::int64_t offset : {std::int64_t{0}, size - kEnd}) {
+    if (::pread(node.get(), buffer.data(), buffer.size(), offset) != kEnd) Fail("read " + device);
+  }
+}
+
+void Format(const std::string& filesystem, const std::string& device, bool keep_allocation,
+            bool with_uuid) {
+  std::vector<std::string> argv = MkfsArguments(filesystem, keep_allocation, with_uuid);
+  argv.push_back(device);
+  RunProgram(std::move(argv));
+}
+
+void ChangeUuid(const std::string& filesystem, const std::string& device) {
+  const std::string uuid = NewUuid();
+  if (filesystem == "xfs") {  // as xfs_admin(8) does it
+    RunProgram({"/usr/sbin/xfs_db", "-x", "-p", "xfs_admin", "-c", "uuid " + uuid, device});
+  } else if (filesystem == "btrfs") {
+    RunProgram({"/usr/bin/btrfstune", "-f", "-U", uuid, device});
+  } else {
+    RunProgram({"/usr/sbin/tune2fs", "-U", uuid, "-O", "metadata_csum_seed", device});
+  }
+}
+
+void Mount(const std::string& device, const std::string& filesystem, const std::string& target,
+           const char* options) {
+  if (::mount(device.c_str(), target.c_str(), filesystem.c_str(), 0, options) != 0) {
     Fail("mount " + device);
   }
 }

@@ -14,7 +14,12 @@ void ReadEnds(const std::string& device, std::int64_t size);
 void Format(const std::string& filesystem, const std::string& device, bool keep_allocation,
             bool with_uuid);
 
-void Mount(const std::string& device, const std::string& filesystem, const std::string& target);
+// `options` are those of mount(2) for the filesystem.
+void Mount(const std::string& device, const std::string& filesystem, const std::string& target,
+           const char* options = nullptr);
+
+// Gives an unmounted filesystem whose log is empty another UUID.
+void ChangeUuid(const std::string& filesystem, const std::string& device);
 
 void BindMount(const std::string& source, const std::string& target);
 

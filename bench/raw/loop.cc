@@ -28,11 +28,12 @@ void MakeWritable(int device_fd) {
 
 std::string LoopPath(int number) { return "/dev/loop" + std::to_string(number); }
 
-int AttachLoop(const std::string& image_path) {
+int AttachLoop(const std::string& image_path, int sector_size) {
   const Descriptor image(::open(image_path.c_str(), O_RDWR | O_CLOEXEC), "open " + image_path);
   const Descriptor control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC), "open loop-control");
   loop_config config{};
   config.fd = static_cast<std::uint32_t>(image.get());
+  config.block_size = static_cast<std::uint32_t>(sector_size);
   config.info.lo_flags = LO_FLAGS_DIRECT_IO;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const int number = ::ioctl(control.get(), LOOP_CTL_GET_FREE);

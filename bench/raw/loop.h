@@ -6,8 +6,9 @@
 
 namespace bench {
 
-// Binds a free loop device to the image, with direct I/O; returns its number.
-int AttachLoop(const std::string& image_path);
+// Binds a free loop device with sectors of that size to the image, with direct I/O; returns its
+// number.
+int AttachLoop(const std::string& image_path, int sector_size);
 
 // Notifies the device that its image has grown.
 void RefreshLoop(int number);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench-raw: the raw limit. Scenarios: storage (create, delete), phases (every step of a life, all
-// volumes one step at a time), lives (one volume's life after the other).
+// volumes one step at a time), lives (one volume's life after the other), copies (snapshots of
+// volumes that are not in use, and restores), frozen (snapshots while four writers write), unshare
+// and data (blocks of its own for a snapshot: those that it shares, or a copy).
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 
 #include "common/options.h"
 #include "common/workload.h"
+#include "common/writers.h"
 #include "raw/volume.h"
 
 namespace {
@@ -17,6 +20,7 @@ using bench::Options;
 using bench::Phase;
 using bench::RawVolume;
 using Volumes = std::deque<RawVolume>;
+using Copying = void (RawVolume::*)(const RawVolume& source);
 
 Phase On(const std::string& name, Volumes& volumes, void (RawVolume::*step)()) {
   return {name, [&volumes, step](int, int volume) {
@@ -62,10 +66,73 @@ std::vector<Phase> Lives(Volumes& volumes) {
            }}};
 }
 
-std::vector<Phase> PhasesOf(const Options& options, Volumes& volumes) {
+Phase Copy(const std::string& name, Volumes& volumes, Copying step, const Volumes& sources) {
+  return {name, [&volumes, step, &sources](int, int number) {
+            const auto index = static_cast<std::size_t>(number);
+            (volumes[index].*step)(sources[index]);
+          }};
+}
+
+// A volume, its snapshot, and a volume that is restored from that.
+struct Family {
+  explicit Family(const Options& options) {
+    for (int number = 0; number < options.volumes; ++number) {
+      const std::string name = options.NameOf(number);
+      volumes.emplace_back(options, name);
+      snapshots.emplace_back(options, name + "-snapshot");
+      restored.emplace_back(options, name + "-restored");
+    }
+  }
+  Volumes volumes;
+  Volumes snapshots;
+  Volumes restored;
+};
+
+std::vector<Phase> Copies(Family& family) {
+  return {On("create", family.volumes, &RawVolume::Create),
+          On("first_stage", family.volumes, &RawVolume::FirstStage),
+          On("fill", family.volumes, &RawVolume::Fill),
+          On("unstage", family.volumes, &RawVolume::Unstage),
+          Copy("snapshot", family.snapshots, &RawVolume::CutFrom, family.volumes),
+          Copy("restore", family.restored, &RawVolume::RestoreFrom, family.snapshots),
+          On("stage_restored", family.restored, &RawVolume::FirstStageOfCopy),
+          On("unstage", family.restored, &RawVolume::Unstage),
+          On("delete_restored", family.restored, &RawVolume::Delete),
+          On("delete_snapshot", family.snapshots, &RawVolume::Delete),
+          On("delete", family.volumes, &RawVolume::Delete)};
+}
+
+std::vector<Phase> Frozen(const Options& options, Family& family) {
+  return {On("create", family.volumes, &RawVolume::Create),
+          On("first_stage", family.volumes, &RawVolume::FirstStage),
+          {"snapshot",
+           [&](int, int number) {
+             const auto index = static_cast<std::size_t>(number);
+             const bench::Writers writers(options.directory + "/staging/" + options.NameOf(number),
+                                          options.writers);
+             family.snapshots[index].CutFromMounted(family.volumes[index]);
+           }},
+          On("unstage", family.volumes, &RawVolume::Unstage),
+          On("delete_snapshot", family.snapshots, &RawVolume::Delete),
+          On("delete", family.volumes, &RawVolume::Delete)};
+}
+
+std::vector<Phase> Data(Family& family) {
+  return {On("create", family.volumes, &RawVolume::Create),
+          On("fill", family.volumes, &RawVolume::FillImage),
+          Copy("copy", family.snapshots, &RawVolume::CopyDataFrom, family.volumes),
+          On("delete_snapshot", family.snapshots, &RawVolume::Delete),
+          On("delete", family.volumes, &RawVolume::Delete)};
+}
+
+std::vector<Phase> PhasesOf(const Options& options, Family& family) {
+  Volumes& volumes = family.volumes;
   if (options.scenario == "storage") return StoragePhases(volumes);
   if (options.scenario == "phases") return AllPhases(options, volumes);
   if (options.scenario == "lives") return Lives(volumes);
+  if (options.scenario == "copies") return Copies(family);
+  if (options.scenario == "frozen") return Frozen(options, family);
+  if (options.scenario == "data") return Data(family);
   throw std::runtime_error("unknown scenario " + options.scenario);
 }
 
@@ -73,12 +140,8 @@ void Run(const Options& options) {
   for (const char* name : {"/volumes", "/trash", "/staging", "/pods"}) {
     ::mkdir((options.directory + name).c_str(), 0700);
   }
-  Volumes volumes;
-  for (int number = 0; number < options.volumes; ++number) volumes.emplace_back(options, number);
-  bench::Print(bench::RunPhases(PhasesOf(options, volumes), options.volumes, options.workers));
-  for (int number = 0; number < options.volumes; ++number) {
-    ::rmdir((options.directory + "/staging/" + options.NameOf(number)).c_str());
-  }
+  Family family(options);
+  bench::Print(bench::RunPhases(PhasesOf(options, family), options.volumes, options.workers));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "common/workload.h"
 #include "raw/durable_file.h"
@@ -29,14 +30,16 @@ void RemoveFile(const std::string& path) {
 
 }  // namespace
 
-RawVolume::RawVolume(const Options& options, int number)
+RawVolume::RawVolume(const Options& options, std::string name)
     : options_(options),
-      name_(options.NameOf(number)),
+      name_(std::move(name)),
       directory_(options.directory + "/volumes/" + name_),
       staging_(options.directory + "/staging/" + name_),
       target_(options.directory + "/pods/" + name_) {
   MakeDirectory(staging_);
 }
+
+RawVolume::~RawVolume() { ::rmdir(staging_.c_str()); }
 
 void RawVolume::Create() {
   MakeDirectory(directory_);
@@ -48,7 +51,7 @@ void RawVolume::Create() {
 }
 
 void RawVolume::FirstStage() {
-  loop_ = AttachLoop(directory_ + "/image");
+  loop_ = AttachLoop(directory_ + "/image", options_.sector_size);
   if (options_.guarded) {
     ReadEnds(LoopPath(loop_), options_.size);
     WriteRecord(OpenDirectory(directory_).get());
@@ -59,7 +62,7 @@ void RawVolume::FirstStage() {
 }
 
 void RawVolume::Stage() {
-  loop_ = AttachLoop(directory_ + "/image");
+  loop_ = AttachLoop(directory_ + "/image", options_.sector_size);
   Mount(LoopPath(loop_), options_.filesystem, staging_);
 }
 

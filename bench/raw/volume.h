@@ -12,7 +12,10 @@ namespace bench {
 class RawVolume final {
  public:
   // Below `options.directory` the directories volumes, trash, staging and pods must exist.
-  RawVolume(const Options& options, int number);
+  RawVolume(const Options& options, std::string name);
+  RawVolume(const RawVolume&) = delete;
+  RawVolume& operator=(const RawVolume&) = delete;
+  ~RawVolume();
 
   void Create();
   void FirstStage();  // attach, mkfs, mount
@@ -25,7 +28,18 @@ class RawVolume final {
   void Unstage();
   void Delete();
 
+  // volume_copies.cc
+  void Fill();       // in its mounted filesystem, and syncs it
+  void FillImage();  // without a device
+  // These become a copy of a volume. A snapshot keeps the size.
+  void CutFrom(const RawVolume& source);         // which is not in use
+  void CutFromMounted(const RawVolume& source);  // while it is frozen
+  void RestoreFrom(const RawVolume& snapshot);
+  void CopyDataFrom(const RawVolume& source);  // where no blocks can be shared
+  void FirstStageOfCopy();                     // attach, replay, new UUID, record, mount
+
  private:
+  void MakeDirectoryOfCopy();
   const Options& options_;
   std::string name_;
   std::string directory_;

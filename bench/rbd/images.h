@@ -6,6 +6,7 @@
 #include <rbd/librbd.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace bench {
@@ -23,11 +24,18 @@ class RawImages final {
   void Create(const std::string& name, std::int64_t size);
   void Resize(const std::string& name, std::int64_t size);
   void Remove(const std::string& name);
+  void CreateSnapshot(const std::string& image, const std::string& snapshot);
+  void RemoveSnapshot(const std::string& image, const std::string& snapshot);
+  // A clone of format 2.
+  void Clone(const std::string& image, const std::string& snapshot, const std::string& name);
 
  private:
+  void OnOpen(const std::string& name, const std::function<int(rbd_image_t)>& act);
+
   rados_t cluster_ = nullptr;
   rados_ioctx_t pool_ = nullptr;
   rbd_image_options_t options_ = nullptr;
+  rbd_image_options_t clone_options_ = nullptr;
 };
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench-raw-rbd: the cost of librbd itself. Scenarios as in bench-driver: images (create, grow,
-// delete), storage (create, delete). --directory is the cluster's.
+// delete), image_copies (snapshots and clones of them), storage (create, delete). --directory is
+// the cluster's.
 #include <iostream>
 
 #include "common/options.h"
@@ -19,7 +20,20 @@ std::vector<Phase> Phases(const Options& options, bench::RawImages& images) {
                         images.Resize(options.NameOf(volume), 2 * options.size);
                       }};
   const Phase remove = {"delete", [&](int, int volume) { images.Remove(options.NameOf(volume)); }};
+  const auto on = [&](const std::string& name, void (*act)(bench::RawImages&, const std::string&)) {
+    return Phase{name, [&, act](int, int volume) { act(images, options.NameOf(volume)); }};
+  };
   if (options.scenario == "images") return {create, grow, remove};
+  if (options.scenario == "image_copies") {
+    return {
+        create,
+        on("snapshot", [](auto& of, const auto& name) { of.CreateSnapshot(name, "snap"); }),
+        on("restore",
+           [](auto& of, const auto& name) { of.Clone(name, "snap", name + "-restored"); }),
+        on("delete_restored", [](auto& of, const auto& name) { of.Remove(name + "-restored"); }),
+        on("delete_snapshot", [](auto& of, const auto& name) { of.RemoveSnapshot(name, "snap"); }),
+        remove};
+  }
   if (options.scenario == "storage") return {create, remove};
   throw std::runtime_error("unknown scenario " + options.scenario);
 }

@@ -6,8 +6,12 @@ from harness import sides
 from harness.server import Server
 
 WORKERS = (1, 4, 16)
+# Volumes a round, by callers. A monitor makes the snapshots of all callers at its next tick, up to
+# a second later: a single wave would measure when it began.
+COPIES = {1: 16, 16: 128}
 USER = "holdfast"
 SIZE_MIB = 1024  # nothing is written to the images, so they take no space
+AT_ONCE = 100  # csi-provisioner's own limit; the driver refuses more than 128 calls for a pool
 FEW = "few"  # a separate pool, which stays almost empty
 
 
@@ -15,13 +19,14 @@ FEW = "few"  # a separate pool, which stays almost empty
 class Settings:
     rounds: int
     volumes: int  # per round
-    burst: int  # creations that are asked for at once
+    burst: int  # creations, AT_ONCE at a time
     many: int
     scale_rounds: int
+    copy_rounds: int
 
 
-FULL = Settings(rounds=6, volumes=32, burst=250, many=5_000, scale_rounds=4)
-QUICK = Settings(rounds=2, volumes=16, burst=250, many=500, scale_rounds=2)
+FULL = Settings(rounds=6, volumes=32, burst=250, many=5_000, scale_rounds=4, copy_rounds=3)
+QUICK = Settings(rounds=2, volumes=16, burst=250, many=500, scale_rounds=2, copy_rounds=2)
 
 
 class Bench:
@@ -69,13 +74,19 @@ def everything(bench: Bench, settings: Settings, say) -> dict:
         say(f"create, expand, delete, {workers} at a time")
         latency[str(workers)] = _alternate(bench, server, "images", settings.rounds,
                                            volumes=settings.volumes, workers=workers)
+    copies = {}
+    for workers, volumes in COPIES.items():
+        say(f"snapshots and clones, {workers} at a time")
+        copies[str(workers)] = _alternate(bench, server, "image_copies", settings.copy_rounds,
+                                          volumes=volumes, workers=workers)
     memory["worked"] = server.status()
-    say(f"{settings.burst} creations at once")
-    burst = _alternate(bench, server, "storage", 1, volumes=settings.burst, workers=settings.burst)
+    say(f"{settings.burst} creations, {AT_ONCE} at once")
+    burst = _alternate(bench, server, "storage", 1, volumes=settings.burst, workers=AT_ONCE)
     memory["burst"] = server.status()
     scale = _scale(bench, server, settings, say)
     memory["many"] = server.status()
-    return {"memory": memory, "latency": latency, "burst": {"volumes": settings.burst, **burst},
+    return {"memory": memory, "latency": latency, "copies": copies,
+            "burst": {"volumes": settings.burst, "at_once": AT_ONCE, **burst},
             "scale": scale, "refusals": bench.refusals}
 
 

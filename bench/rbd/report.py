@@ -14,7 +14,7 @@ def write(results: dict, docs: pathlib.Path) -> None:
     text = string.Template(TEXT.read_text(encoding="utf-8"))
     (docs / "benchmarks-rbd.md").write_text(text.substitute(
         taken=tables.taken(results), targets=tables.targets(figures.rows(results)),
-        calls=_calls(results), memory=_memory(results)), encoding="utf-8")
+        calls=_calls(results), copies=_copies(results), memory=_memory(results)), encoding="utf-8")
 
 
 def _cell(step: dict, side: str) -> str:
@@ -27,6 +27,16 @@ def _calls(results: dict) -> str:
                                       for workers in latency for side in ("driver", "raw")]
              for step in ("create", "controller_expand", "delete")]
     head = ["p50 / p99, ms"] + [f"{side}, {workers}" for workers in latency
+                                for side in ("driver", "librbd")]
+    return tables.table(head, lines)
+
+
+def _copies(results: dict) -> str:
+    copies = results["copies"]
+    lines = [[name] + [_cell(copies[workers][step], side)
+                       for workers in copies for side in ("driver", "raw")]
+             for step, name in figures.COPIES.items()]
+    head = ["p50 / p99, ms"] + [f"{side}, {workers}" for workers in copies
                                 for side in ("driver", "librbd")]
     return tables.table(head, lines)
 

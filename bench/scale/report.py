@@ -1,40 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section of docs/benchmarks.md on large clusters, from the results and bench/scale/text.md.
-
-It is between two marks, so that both `bench/run` and `bench/scale/run` can write the page."""
+"""The section of docs/benchmarks.md on large clusters, from the results and bench/scale/text.md."""
 import pathlib
 import string
+
+from harness.section import LARGE_CLUSTERS
 
 from . import figures, plot
 from .measure import PUSH_SECONDS, WORKERS
 
 TEXT = pathlib.Path(__file__).resolve().parent / "text.md"
-BEGIN, END = "<!-- large clusters: begin -->", "<!-- large clusters: end -->"
 
 
 def write(results: dict, objects: dict | None, docs: pathlib.Path) -> None:
     """`objects` are the results of bench/scale/cluster, if there are any."""
     plot.draw(results, docs / "images/bench-scale.svg")
-    page = docs / "benchmarks.md"
-    before, _, after = _parts(page.read_text(encoding="utf-8"))
     section = _section(results) + (_objects(objects) if objects else "")
-    page.write_text(f"{before}{BEGIN}\n{section}{END}{after}", encoding="utf-8")
-
-
-def present(page: pathlib.Path) -> str:
-    """The section as it is in the page now, with its marks, for programs that write the rest of the
-    page."""
-    if not page.exists():
-        return f"{BEGIN}\n{END}"
-    return f"{BEGIN}{_parts(page.read_text(encoding='utf-8'))[1]}{END}"
-
-
-def _parts(text: str) -> tuple[str, str, str]:
-    if BEGIN not in text:
-        return f"{text.rstrip()}\n\n", "\n", "\n"
-    before, rest = text.split(BEGIN, 1)
-    section, after = rest.split(END, 1)
-    return before, section, after
+    LARGE_CLUSTERS.write(docs / "benchmarks.md", section)
 
 
 def _section(results: dict) -> str:

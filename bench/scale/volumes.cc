@@ -60,7 +60,7 @@ std::string Volumes::IdForName(const std::string& name) const {
 v1::Register Volumes::Describe() const {
   const std::lock_guard lock(mutex_);
   v1::Register description;
-  description.set_protocol(2);
+  description.set_protocol(3);
   description.set_driver(kDriver);
   description.set_node(node_);
   description.set_version("simulated");
@@ -125,6 +125,7 @@ v1::Result Volumes::Dispatch(const Command& command) {
   if (method == "ControllerGetVolume") return answer(&Volumes::Get);
   if (method == "ValidateVolumeCapabilities") return answer(&Volumes::Validate);
   if (method == "ListVolumes") return answer(&Volumes::List);
+  if (method == "Admin.ListVolumes") return answer(&Volumes::Show);
   v1::Result unknown;
   unknown.set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
   return unknown;
@@ -194,6 +195,39 @@ int Volumes::List(const csi::v1::ListVolumesRequest& request,
       break;
     }
     Fill(volume->first, volume->second, *response.add_entries()->mutable_volume());
+  }
+  return 0;
+}
+
+// As a real node describes volumes that pods use.
+int Volumes::Show(const holdfast::admin::v1::ListRequest& request,
+                  holdfast::admin::v1::ListVolumesResponse& response) {
+  constexpr int kMost = 512;
+  for (auto volume = volumes_.upper_bound(request.after());
+       volume != volumes_.end() && response.volumes_size() < kMost; ++volume) {
+    auto& shown = *response.add_volumes();
+    shown.set_id(volume->first);
+    shown.set_name(volume->second.name);
+    shown.set_pool(kPool);
+    shown.set_node(node_);
+    shown.set_capacity_bytes(volume->second.bytes);
+    shown.set_allocated_bytes(volume->second.bytes);
+    shown.set_provisioning("thick");
+    shown.set_access_type("mount");
+    shown.set_filesystem("ext4");
+    shown.set_state("formatted");
+    shown.set_created_at("2026-01-31T12:00:00Z");
+    shown.set_device("/dev/loop0");
+    shown.set_staging_path("/var/lib/kubelet/plugins/kubernetes.io/csi/" + volume->second.name);
+    shown.add_target_paths("/var/lib/kubelet/pods/" + volume->second.name);
+    shown.set_condition("the storage is intact");
+    shown.set_kubernetes_namespace("shop");
+    shown.set_claim("data-" + volume->second.name);
+    shown.set_persistent_volume(volume->second.name);
+    shown.add_pods("shop/web-" + volume->second.name);
+    if (response.volumes_size() == kMost && std::next(volume) != volumes_.end()) {
+      response.set_next(volume->first);
+    }
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/admin.pb.h"
 #include "proto/link.pb.h"
 
 namespace bench {
@@ -45,6 +46,8 @@ class Volumes final {
   int Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
                csi::v1::ValidateVolumeCapabilitiesResponse& response);
   int List(const csi::v1::ListVolumesRequest& request, csi::v1::ListVolumesResponse& response);
+  int Show(const holdfast::admin::v1::ListRequest& request,
+           holdfast::admin::v1::ListVolumesResponse& response);
 
   const std::string node_;
   const std::string pool_id_;

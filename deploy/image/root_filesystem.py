@@ -10,7 +10,8 @@ import shared_libraries
 
 # Programs that the driver runs (src/fs), and programs to repair a filesystem that it does not repair.
 PROGRAMS = ("/usr/sbin/mke2fs", "/usr/sbin/e2fsck", "/usr/sbin/resize2fs", "/usr/sbin/e2undo",
-            "/usr/sbin/tune2fs", "/usr/sbin/mkfs.xfs", "/usr/sbin/xfs_db", "/usr/sbin/xfs_repair",
+            "/usr/sbin/tune2fs", "/usr/sbin/mkfs.xfs", "/usr/sbin/xfs_db",
+            "/usr/sbin/xfs_logprint", "/usr/sbin/xfs_repair",
             "/usr/sbin/mkfs.btrfs", "/usr/bin/btrfs", "/usr/bin/btrfstune")
 # Libraries that it loads for a pool in Ceph (src/rbd/ceph_library.cc).
 LOADED = ("librados.so.2", "librbd.so.1")

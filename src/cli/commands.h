@@ -19,9 +19,18 @@ void AddDemoCommand(CLI::App& app, Action& run);
 // `holdfast doctor`: what this host lacks, why it matters, and the remedy.
 void AddDoctorCommand(CLI::App& app, Action& run);
 
-// `holdfast volumes`, `holdfast snapshots` and `holdfast pools`: what a running instance has.
+// What a running instance has, or all nodes of a controller.
 void AddVolumesCommand(CLI::App& app, Action& run);
 void AddSnapshotsCommand(CLI::App& app, Action& run);
 void AddPoolsCommand(CLI::App& app, Action& run);
+void AddNodesCommand(CLI::App& app, Action& run);
+void AddLeftoversCommand(CLI::App& app, Action& run);
+
+// `holdfast top`: what volumes in use read and write, and copies under way.
+void AddTopCommand(CLI::App& app, Action& run);
+
+// `holdfast completion SHELL` and `holdfast man`: made of all verbs that `app` has when they run.
+void AddCompletionCommand(CLI::App& app, Action& run);
+void AddManualCommand(CLI::App& app, Action& run);
 
 }  // namespace holdfast::cli

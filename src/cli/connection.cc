@@ -60,8 +60,6 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& endpoi
   RETURN_IF_ERROR(CheckListener(path));
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Lists have no pages, and thousands of volumes are more than gRPC's default of 4 MiB.
-  arguments.SetMaxReceiveMessageSize(-1);
   return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);
 }
 

@@ -4,6 +4,7 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <chrono>
 #include <memory>
@@ -39,6 +40,22 @@ template <typename Stub, typename Request, typename Response>
   Response response;
   RETURN_IF_ERROR(FromGrpc((stub.*method)(&context, request, &response)));
   return response;
+}
+
+// The same of a method that answers with a stream: all parts as one message.
+template <typename Stub, typename Request, typename Response>
+[[nodiscard]] absl::StatusOr<Response> CallForParts(
+    Stub& stub,
+    std::unique_ptr<grpc::ClientReader<Response>> (Stub::*method)(grpc::ClientContext*,
+                                                                  const Request&),
+    const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kAnswerTime);
+  const auto reader = (stub.*method)(&context, request);
+  Response whole;
+  for (Response part; reader->Read(&part);) whole.MergeFrom(part);
+  RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+  return whole;
 }
 
 }  // namespace holdfast::cli

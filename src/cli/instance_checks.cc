@@ -56,7 +56,9 @@ std::vector<Finding> CheckLeftovers(const std::string& endpoint) {
   const auto channel = Connect(endpoint);
   if (!channel.ok()) return {};
   const auto stub = Admin::NewStub(*channel);
-  const auto answer = Call(*stub, &Admin::Stub::ListLeftovers, admin::v1::ListLeftoversRequest());
+  admin::v1::ListRequest request;
+  request.set_own(true);
+  const auto answer = CallForParts(*stub, &Admin::Stub::ListLeftovers, request);
   if (!answer.ok()) return {};
   std::vector<Finding> findings;
   for (const admin::v1::Leftover& leftover : answer->leftovers()) {

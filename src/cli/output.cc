@@ -75,9 +75,7 @@ ordered_json Value(const Message& message, const FieldDescriptor& field) {
   }
 }
 
-}  // namespace
-
-std::string ArrayAsJson(const Message& response, const std::string& field_name) {
+ordered_json Array(const Message& response, const std::string& field_name) {
   const FieldDescriptor* const entries = response.GetDescriptor()->FindFieldByName(field_name);
   const google::protobuf::Reflection& reflection = *response.GetReflection();
   ordered_json array = ordered_json::array();
@@ -90,7 +88,15 @@ std::string ArrayAsJson(const Message& response, const std::string& field_name) 
     }
     array.push_back(std::move(object));
   }
-  return array.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return array;
+}
+
+}  // namespace
+
+std::string AsJson(const Message& response, const std::vector<std::string>& field_names) {
+  ordered_json object = ordered_json::object();
+  for (const std::string& name : field_names) object[name] = Array(response, name);
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace holdfast::cli

@@ -40,11 +40,11 @@ class Table final {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// The repeated message field `field_name` of `response` as an indented JSON array. Every field of
-// every entry is there, under its name in the .proto file and in its order, empty ones too;
-// integers are numbers (protobuf's own mapping makes 64-bit ones strings). Fields are of the kinds
-// that proto/admin.proto has: string, int64, bool, and repeated string.
-[[nodiscard]] std::string ArrayAsJson(const google::protobuf::Message& response,
-                                      const std::string& field_name);
+// The repeated message fields of `response` with these names as an indented JSON object of arrays.
+// Every field of every entry is there, under its name in the .proto file and in its order, empty
+// ones too; integers are numbers (protobuf's own mapping makes 64-bit ones strings). Fields are of
+// the kinds that proto/admin.proto has: string, int64, bool, and repeated string.
+[[nodiscard]] std::string AsJson(const google::protobuf::Message& response,
+                                 const std::vector<std::string>& field_names);
 
 }  // namespace holdfast::cli

@@ -8,6 +8,9 @@
 
 namespace holdfast::cli {
 
+// Moves the cursor to the corner and erases the screen (ECMA-48); only for a terminal.
+inline constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
+
 enum class Colour { kNone, kRed, kGreen, kYellow };
 
 // True if standard output is a terminal and the environment has no NO_COLOR (no-color.org) and no

@@ -49,4 +49,23 @@ absl::StatusOr<Content> ParseContent(const link::v1::Content& message) {
   return content;
 }
 
+link::v1::HeldContent ToMessage(const HeldContent& held) {
+  link::v1::HeldContent message;
+  message.set_snapshot(ToSnapshotId(held.snapshot));
+  *message.mutable_content() = ToMessage(held.content);
+  return message;
+}
+
+absl::StatusOr<HeldContent> ParseHeldContent(const link::v1::HeldContent& message,
+                                             const VolumeId& source) {
+  const auto snapshot = ParseSnapshotId(message.snapshot());
+  if (!snapshot || snapshot->pool != source.pool || snapshot->node != source.node) {
+    return InvalidArgument("what is held for a clone is not a snapshot in the pool of volume '{}'",
+                           source.ToString());
+  }
+  HeldContent held{.snapshot = *snapshot, .content = {}};
+  ASSIGN_OR_RETURN(held.content, ParseContent(message.content()));
+  return held;
+}
+
 }  // namespace holdfast::controller

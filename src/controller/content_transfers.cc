@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/content_transfers.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <utility>
 
@@ -12,8 +14,9 @@ namespace holdfast::controller {
 namespace {
 
 constexpr std::chrono::seconds kMoment{2};
-// What a kill makes it bring again is no more.
+// After a kill no more than this is sent again, and callers see progress this often.
 constexpr Bytes kNoteEvery = 256 * kMiB;
+constexpr std::chrono::seconds kNoteAfter{5};
 constexpr std::chrono::milliseconds kPause{10};
 constexpr std::chrono::seconds kLockPatience{30};
 
@@ -50,8 +53,10 @@ class ArrivingVolume final : public ContentWriter {
     limit_.Take(static_cast<Bytes>(bytes.size()));
     RETURN_IF_ERROR(image_->Write(offset, bytes));
     const Bytes end = offset + static_cast<Bytes>(bytes.size());
-    if (end - image_->kept() < kNoteEvery) return absl::OkStatus();
+    const auto now = std::chrono::steady_clock::now();
+    if (end - image_->kept() < kNoteEvery && now - noted_ < kNoteAfter) return absl::OkStatus();
     RETURN_IF_ERROR(image_->Sync());
+    noted_ = now;
     ASSIGN_OR_RETURN(const auto lock, Lock());
     return pool_.NoteArrived(id_, image_->arrival(), end);
   }
@@ -71,6 +76,7 @@ class ArrivingVolume final : public ContentWriter {
   const Content content_;
   const std::unique_ptr<pool::ImageWriter> image_;
   RateLimit& limit_;
+  std::chrono::steady_clock::time_point noted_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -107,6 +113,7 @@ absl::Status ContentTransfers::Arrive(pool::Pool& pool, const VolumeId& id, cons
     if (!brought.ok()) LogWarning("the bytes of volume '{}': {}", key, MessageOf(brought));
     const MutexLock lock(mutex_);
     if (!brought.ok()) failures_[key] = brought;
+    ++arrivals_[brought.code()];
     End(key, arriving_);
   };
   MutexLock lock(mutex_);
@@ -130,6 +137,7 @@ absl::Status ContentTransfers::BringTo(pool::Pool& pool, const VolumeId& id, con
     ASSIGN_OR_RETURN(const auto lock, LockFor(volume_locks_, id));
     ASSIGN_OR_RETURN(image, pool.WriteContent(id, content.version));
   }
+  if (image->kept() > 0) ++continued_;
   ArrivingVolume volume(pool, volume_locks_, id, content, std::move(image), arriving_limit_);
   return bring(volume);
 }
@@ -145,11 +153,28 @@ absl::Status ContentTransfers::Send(const std::string& ticket,
     const absl::Status sent = link_.send(ticket, *source);
     if (!sent.ok()) LogWarning("a transfer to another node: {}", MessageOf(sent));
     const MutexLock lock(mutex_);
+    ++dispatches_[sent.code()];
     End(ticket, sending_);
   };
   const MutexLock lock(mutex_);
   if (Start(ticket, kMostSending, sending_, work)) return absl::OkStatus();
   return Unavailable("this node sends as many snapshots as it can; try again");
+}
+
+TransferFigures ContentTransfers::Arriving() const {
+  const MutexLock lock(mutex_);
+  return {.running = arriving_.size(),
+          .bytes = arriving_limit_.taken(),
+          .continued = continued_.load(),
+          .ended = arrivals_};
+}
+
+TransferFigures ContentTransfers::Sending() const {
+  const MutexLock lock(mutex_);
+  return {.running = sending_.size(),
+          .bytes = sending_limit_.taken(),
+          .continued = 0,
+          .ended = dispatches_};
 }
 
 // Whether it is under way now.
@@ -169,6 +194,7 @@ bool ContentTransfers::Start(const std::string& key, int most,
 }
 
 void ContentTransfers::End(const std::string& key, std::map<std::string, std::thread>& running) {
+  ::malloc_trim(0);  // the heap has grown by some pieces
   const auto found = running.find(key);
   over_.push_back(std::move(found->second));
   running.erase(found);

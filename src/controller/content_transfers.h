@@ -3,7 +3,9 @@
 // from other pools: on threads of their own, because they take minutes.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,6 +26,15 @@ struct ContentLink {
   std::function<absl::Status(const std::string& ticket, ContentReader& reader)> send;
   std::function<absl::Status(const std::string& ticket, ContentWriter& writer)> take;
   std::function<void()> cancel;  // ends both wherever they are
+};
+
+// What became of the transfers of one direction since the start.
+struct TransferFigures {
+  std::size_t running = 0;
+  Bytes bytes = 0;              // without zeros, which are not sent; again if sent again
+  std::uint64_t continued = 0;  // that began where an earlier one had come to
+  // How those went that have ended. DATA_LOSS: a piece was not what its source had read.
+  std::map<absl::StatusCode, std::uint64_t> ended{};
 };
 
 // Thread-safe.
@@ -57,6 +68,10 @@ class ContentTransfers final {
   // Begins to send. UNAVAILABLE when too much is under way; UNIMPLEMENTED without a link.
   [[nodiscard]] absl::Status Send(const std::string& ticket, std::unique_ptr<ContentReader> reader);
 
+  // What comes from other pools, also of this process, and what goes to other nodes.
+  [[nodiscard]] TransferFigures Arriving() const;
+  [[nodiscard]] TransferFigures Sending() const;
+
  private:
   using Bring = std::function<absl::Status(ContentWriter&)>;
   absl::Status Arrive(pool::Pool& pool, const VolumeId& id, const Content& content, Bring bring);
@@ -64,6 +79,8 @@ class ContentTransfers final {
                        const Bring& bring);
   bool Start(const std::string& key, int most, std::map<std::string, std::thread>& running,
              std::function<void()> work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Ended = std::map<absl::StatusCode, std::uint64_t>;
+  static void Count(const absl::Status& status, Ended& ended);
   void End(const std::string& key, std::map<std::string, std::thread>& running)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void JoinEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -72,13 +89,16 @@ class ContentTransfers final {
   RateLimit arriving_limit_;
   RateLimit sending_limit_;
   ContentLink link_;
-  Mutex mutex_;
+  std::atomic<std::uint64_t> continued_{0};
+  mutable Mutex mutex_;
   CondVar ended_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, absl::Status> failures_ ABSL_GUARDED_BY(mutex_);  // the last, by volume id
   std::map<std::string, std::thread> arriving_ ABSL_GUARDED_BY(mutex_);   // by volume id
   std::map<std::string, std::thread> sending_ ABSL_GUARDED_BY(mutex_);    // by ticket
-  std::vector<std::thread> over_ ABSL_GUARDED_BY(mutex_);                 // not joined yet
+  Ended arrivals_ ABSL_GUARDED_BY(mutex_);
+  Ended dispatches_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> over_ ABSL_GUARDED_BY(mutex_);  // not joined yet
 };
 
 }  // namespace holdfast::controller

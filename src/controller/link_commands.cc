@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "controller/group_messages.h"
 #include "controller/rpc_table.h"
 #include "core/message_text.h"
 #include "core/version.h"
 #include "link/hub.h"
+#include "link/pool_checks.h"
 
 namespace holdfast::controller {
 namespace {
@@ -46,9 +48,44 @@ grpc::Status Send(Service& service, const link::v1::Command& command) {
   return service.SendContent(request);
 }
 
+grpc::Status Copy(Service& service, const link::v1::Command& command) {
+  link::v1::CopyContent request;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  return service.CopyContent(request);
+}
+
+grpc::Status Hold(Service& service, const link::v1::Command& command, std::string& answer) {
+  link::v1::HoldContent request;
+  link::v1::HeldContent response;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  grpc::Status status = service.HoldContent(request, response);
+  if (status.ok()) answer = response.SerializeAsString();
+  return status;
+}
+
+grpc::Status Find(Service& service, const link::v1::Command& command, std::string& answer) {
+  link::v1::FindRanges request;
+  link::v1::Ranges response;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  grpc::Status status = service.FindRanges(request, response);
+  if (status.ok()) answer = response.SerializeAsString();
+  return status;
+}
+
+grpc::Status Release(Service& service, const link::v1::Command& command) {
+  link::v1::ReleaseContent request;
+  if (!request.ParseFromString(command.request())) return CannotParse(command);
+  return service.ReleaseContent(request);
+}
+
 grpc::Status Dispatch(Service& service, const link::v1::Command& command, std::string& answer) {
   if (command.method() == kDescribeContent) return Describe(service, command, answer);
   if (command.method() == kSendContent) return Send(service, command);
+  if (command.method() == kCopyContent) return Copy(service, command);
+  if (command.method() == kHoldContent) return Hold(service, command, answer);
+  if (command.method() == kReleaseContent) return Release(service, command);
+  if (IsGroupMethod(command.method())) return service.CarryOutGroup(command, answer);
+  if (command.method() == kFindRanges) return Find(service, command, answer);
   const Rpc* const rpc = FindRpc(command.method());
   if (rpc == nullptr || rpc->answered_by == AnsweredBy::kController) {
     return {grpc::StatusCode::UNIMPLEMENTED,
@@ -85,6 +122,24 @@ void SetRoom(csi::v1::GetCapacityResponse& room, const PoolCapacity& capacity) {
   room.mutable_minimum_volume_size()->set_value(capacity.minimum_volume_bytes);
 }
 
+// Those that no pool decides which is this node's alone; a node has few.
+void AddUndecided(const pool::Pools& pools, link::v1::Pools& described) {
+  for (pool::Pool* const pool : pools.all()) {
+    for (const Volume& snapshot : pool->Undecided()) {
+      const std::string& decides = snapshot.group->members.front();
+      const auto place = ParseSnapshotId(decides);
+      if (!place) continue;
+      const auto located = pools.Locate(place->ToString());
+      if (located.ok() && !located->pool->info().node.empty()) continue;
+      if (described.undecided_size() == link::kMaxUndecidedOfNode) return;
+      link::v1::Undecided& undecided = *described.add_undecided();
+      undecided.set_group(snapshot.group->id);
+      undecided.set_member(ToSnapshotId(snapshot.id));
+      undecided.set_decides(decides);
+    }
+  }
+}
+
 // Sends all that `list` returns of the pool; false if `send` wants no more. From memory, as all
 // pools of a node: listing fails only while the pool is not there.
 template <typename List, typename AddTo>
@@ -95,6 +150,7 @@ bool NameAll(pool::Pool& pool, List list, AddTo add,
     if (!listed.ok() || listed->empty()) return true;
     link::v1::Volumes part;
     for (const Volume& volume : *listed) {
+      if (volume.held()) continue;  // has the name of another volume
       link::v1::Volume& named = *(part.*add)();
       named.set_pool(pool.info().name);
       named.set_name(volume.name);
@@ -115,8 +171,9 @@ link::v1::Result Execute(Service& service, const link::v1::Command& command) {
 }
 
 bool ChangesSpace(const std::string& method) {
+  if (method == kHoldContent || method == kReleaseContent) return true;
   const Rpc* const rpc = FindRpc(method);
-  return rpc != nullptr && rpc->changes_space;
+  return IsGroupMethod(method) || (rpc != nullptr && rpc->changes_space);
 }
 
 link::v1::Pools MeasurePools(const pool::Pools& pools) {
@@ -143,6 +200,7 @@ link::v1::Pools MeasurePools(const pool::Pools& pools) {
   for (pool::Pool* const pool : pools.all()) {
     if (!first.ok() || pool != *first) add(*pool);
   }
+  AddUndecided(pools, measured);
   return measured;
 }
 

@@ -14,6 +14,10 @@ namespace holdfast::controller {
 // Methods of the link that CSI does not have.
 inline constexpr char kDescribeContent[] = "DescribeContent";
 inline constexpr char kSendContent[] = "SendContent";
+inline constexpr char kCopyContent[] = "CopyContent";
+inline constexpr char kHoldContent[] = "HoldContent";
+inline constexpr char kReleaseContent[] = "ReleaseContent";
+inline constexpr char kFindRanges[] = "FindRanges";
 
 // Carries out one command by the table of RPCs (rpc_table.h); its status is in the result:
 // UNIMPLEMENTED for a method that no node carries out, INVALID_ARGUMENT for a request that cannot

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "controller/content_messages.h"
 #include "controller/link_commands.h"
 #include "controller/rpc_table.h"
 #include "core/log.h"
@@ -20,6 +19,8 @@
 namespace holdfast::controller {
 namespace {
 
+constexpr std::chrono::seconds kDefaultDeadline{60};
+
 link::v1::Command CommandOf(const google::protobuf::Message& request) {
   const std::unique_ptr<google::protobuf::Message> bare(request.New());
   bare->CopyFrom(request);
@@ -31,6 +32,15 @@ link::v1::Command CommandOf(const google::protobuf::Message& request) {
 }
 
 }  // namespace
+
+link::Deadline DeadlineOf(const grpc::ServerContext* context) {
+  link::Deadline::duration left = kDefaultDeadline;
+  if (context != nullptr) {
+    left = std::min<link::Deadline::duration>(
+        context->deadline() - std::chrono::system_clock::now(), left);
+  }
+  return std::chrono::steady_clock::now() + left;
+}
 
 absl::StatusOr<std::string> NodeCalls::Send(const std::string& node, Codes codes,
                                             const link::v1::Command& command,
@@ -59,11 +69,8 @@ absl::StatusOr<link::v1::Content> NodeCalls::DescribeContent(const VolumeId& sna
                                                              link::Deadline deadline) {
   link::v1::DescribeContent request;
   request.set_snapshot(ToSnapshotId(snapshot));
-  link::v1::Command command;
-  command.set_method(kDescribeContent);
-  command.set_request(request.SerializeAsString());
   ASSIGN_OR_RETURN(const std::string answer,
-                   Send(snapshot.node, Codes::kOfVolume, command, deadline));
+                   AskFor(snapshot.node, Codes::kOfVolume, kDescribeContent, request, deadline));
   link::v1::Content content;
   RETURN_IF_ERROR(ParseAnswer(snapshot.node, answer, content));
   const absl::Status sound = ParseContent(content).status();
@@ -77,10 +84,48 @@ absl::Status NodeCalls::SendContent(const link::TransferOrder& order, const std:
   request.set_snapshot(order.content);
   request.set_version(order.version);
   request.set_ticket(ticket);
+  return AskFor(order.source, Codes::kOfVolume, kSendContent, request, deadline).status();
+}
+
+absl::Status NodeCalls::CopyContent(const VolumeId& snapshot, const std::string& version,
+                                    const VolumeId& volume, link::Deadline deadline) {
+  link::v1::CopyContent request;
+  request.set_snapshot(ToSnapshotId(snapshot));
+  request.set_version(version);
+  request.set_volume(volume.ToString());
+  return AskFor(snapshot.node, Codes::kOfVolume, kCopyContent, request, deadline).status();
+}
+
+absl::StatusOr<HeldContent> NodeCalls::HoldContent(const VolumeId& volume, const std::string& name,
+                                                   link::Deadline deadline) {
+  link::v1::HoldContent request;
+  request.set_volume(volume.ToString());
+  request.set_name(name);
+  ASSIGN_OR_RETURN(const std::string answer,
+                   AskFor(volume.node, Codes::kOfCreation, kHoldContent, request, deadline));
+  link::v1::HeldContent message;
+  RETURN_IF_ERROR(ParseAnswer(volume.node, answer, message));
+  auto held = ParseHeldContent(message, volume);
+  if (!held.ok()) return Refuse(volume.node, MessageOf(held.status()));
+  return held;
+}
+
+absl::Status NodeCalls::ReleaseContent(const VolumeId& volume, const std::string& name,
+                                       link::Deadline deadline) {
+  link::v1::ReleaseContent request;
+  request.set_volume(volume.ToString());
+  request.set_name(name);
+  return AskFor(volume.node, Codes::kOfVolume, kReleaseContent, request, deadline).status();
+}
+
+absl::StatusOr<std::string> NodeCalls::AskFor(const std::string& node, Codes codes,
+                                              const std::string& method,
+                                              const google::protobuf::Message& request,
+                                              link::Deadline deadline) {
   link::v1::Command command;
-  command.set_method(kSendContent);
+  command.set_method(method);
   command.set_request(request.SerializeAsString());
-  return Send(order.source, Codes::kOfVolume, command, deadline).status();
+  return Send(node, codes, command, deadline);
 }
 
 absl::StatusOr<std::string> NodeCalls::CallOwner(const std::string& subject,

@@ -5,10 +5,14 @@
 // no answer can be about anything else.
 #pragma once
 
+#include <grpcpp/server_context.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "controller/content_messages.h"
+#include "controller/range_messages.h"
 #include "core/bytes.h"
 #include "core/volume_id.h"
 #include "link/hub.h"
@@ -21,6 +25,9 @@ namespace holdfast::controller {
 // The error codes that calls of a kind have, besides those that all have. Only a creation from a
 // source may say NOT_FOUND of it.
 enum class Codes { kOfCreation, kOfVolume, kOfList };
+
+// Until when the caller waits, or a minute if it does not say.
+[[nodiscard]] link::Deadline DeadlineOf(const grpc::ServerContext* context);
 
 // Thread-safe. Besides what the node itself answers: UNAVAILABLE when it is not connected, does not
 // come back within the time that the hub waits, or its link breaks; DEADLINE_EXCEEDED.
@@ -50,7 +57,32 @@ class NodeCalls final {
   [[nodiscard]] absl::Status SendContent(const link::TransferOrder& order,
                                          const std::string& ticket, link::Deadline deadline);
 
-  // The same, to the node that owns the volume or snapshot. NOT_FOUND if no such id was ever made.
+  // Has the snapshot's node copy it to a volume of a pool that every node reaches, or go on with
+  // that.
+  [[nodiscard]] absl::Status CopyContent(const VolumeId& snapshot, const std::string& version,
+                                         const VolumeId& volume, link::Deadline deadline);
+
+  // Has the volume's node make a snapshot of it that is held for the clone of that name, or find
+  // the one that it has made. ABORTED until that is complete.
+  [[nodiscard]] absl::StatusOr<HeldContent> HoldContent(const VolumeId& volume,
+                                                        const std::string& name,
+                                                        link::Deadline deadline);
+  // Has it remove that; OK if there is none.
+  [[nodiscard]] absl::Status ReleaseContent(const VolumeId& volume, const std::string& name,
+                                            link::Deadline deadline);
+
+  // A method of the link that CSI does not have (link_commands.h).
+  [[nodiscard]] absl::StatusOr<std::string> AskFor(const std::string& node, Codes codes,
+                                                   const std::string& method,
+                                                   const google::protobuf::Message& request,
+                                                   link::Deadline deadline);
+
+  // A page about a snapshot of a node. NOT_FOUND if there is none.
+  [[nodiscard]] absl::StatusOr<pool::RangePage> FindRanges(const VolumeId& snapshot,
+                                                           const RangesQuestion& question,
+                                                           link::Deadline deadline);
+
+  // Ask, of the node that owns the volume or snapshot. NOT_FOUND if no such id was ever made.
   [[nodiscard]] absl::StatusOr<std::string> CallOwner(const std::string& subject,
                                                       const google::protobuf::Message& request,
                                                       link::Deadline deadline);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/router.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "controller/placement.h"
@@ -10,21 +9,6 @@
 #include "controller/volume_requests.h"
 
 namespace holdfast::controller {
-namespace {
-
-constexpr std::chrono::seconds kDefaultDeadline{60};  // for callers that set no deadline
-
-link::Deadline DeadlineOf(const grpc::ServerContext* context) {
-  link::Deadline::duration left = kDefaultDeadline;
-  if (context != nullptr) {
-    left = std::min<link::Deadline::duration>(
-        context->deadline() - std::chrono::system_clock::now(), left);
-  }
-  return std::chrono::steady_clock::now() + left;
-}
-
-}  // namespace
-
 // Each call about a volume of the own pools is answered by the own service, in its own frame.
 grpc::Status Router::Serve(grpc::ServerContext* context, const Message& request, Message& response,
                            const Body& body, const std::string& pool) {
@@ -104,7 +88,9 @@ absl::Status Router::Create(const csi::v1::CreateVolumeRequest& request, link::D
   // A class whose pool was changed does not make a second volume of a name either.
   if (NamesOwnPool(request.parameters())) {
     RETURN_IF_ERROR(creation_.LeaveNodes(request.name()));
-    return env_.own.Create(request, response);
+    ASSIGN_OR_RETURN(const auto source, ParseContentSource(request));
+    if (!source || source->id.node.empty()) return env_.own.Create(request, response);
+    return CreateInOwnPool(request, *source, deadline, response);
   }
   ASSIGN_OR_RETURN(const PlacementRequest wanted, VolumeCreation::ParsePlacementRequest(request));
   RETURN_IF_ERROR(env_.own.RequireUnused(request.name(), /*but=*/""));

@@ -24,7 +24,8 @@ namespace holdfast::controller {
 // volumes only.
 //
 // Volumes of the controller's own pools, which every node reaches, never leave it: a class names
-// such a pool, and their ids name no node. They are published to any node that is connected, or was
+// such a pool, and their ids name no node. Where bytes go from them to a node's pool, or the other
+// way, that node copies them. They are published to any node that is connected, or was
 // not long ago; a volume of a node to that one, where it always is.
 class Router final : public csi::v1::Controller::Service {
  public:
@@ -41,8 +42,9 @@ class Router final : public csi::v1::Controller::Service {
   explicit Router(const Environment& environment)
       : env_(environment),
         nodes_(environment.hub),
+        held_(environment.hub, ContentsOf(environment.own)),
         creation_(environment.driver_name, environment.hub, environment.volume_locks,
-                  environment.issue_ticket) {}
+                  environment.issue_ticket, ContentsOf(environment.own)) {}
 
   grpc::Status CreateVolume(grpc::ServerContext* context,
                             const csi::v1::CreateVolumeRequest* request,
@@ -84,6 +86,10 @@ class Router final : public csi::v1::Controller::Service {
       grpc::ServerContext* context, const csi::v1::ControllerUnpublishVolumeRequest* request,
       csi::v1::ControllerUnpublishVolumeResponse* response) override;
 
+  // A page about a snapshot, from the node that has it or the own service.
+  absl::StatusOr<pool::RangePage> FindRanges(const RangesQuestion& question,
+                                             link::Deadline deadline);
+
  private:
   using Message = google::protobuf::Message;
   // What a call does beside its row of the table; it may take until then.
@@ -102,6 +108,18 @@ class Router final : public csi::v1::Controller::Service {
 
   absl::Status Create(const csi::v1::CreateVolumeRequest& request, link::Deadline deadline,
                       csi::v1::CreateVolumeResponse& response);
+  // router_contents.cc
+  static OwnContents ContentsOf(controller::Service& own);
+  absl::Status CreateInOwnPool(const csi::v1::CreateVolumeRequest& request,
+                               const ContentSource& source, link::Deadline deadline,
+                               csi::v1::CreateVolumeResponse& response);
+  absl::Status RestoreInOwnPool(const csi::v1::CreateVolumeRequest& request,
+                                const VolumeId& snapshot, link::Deadline deadline,
+                                csi::v1::CreateVolumeResponse& response);
+  absl::Status CloneInOwnPool(const csi::v1::CreateVolumeRequest& request, const VolumeId& volume,
+                              link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  absl::Status FillOwn(const csi::v1::CreateVolumeRequest& request, const HeldContent& source,
+                       link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request, link::Deadline deadline,
                       csi::v1::DeleteVolumeResponse& response);
   absl::Status Publish(const csi::v1::ControllerPublishVolumeRequest& request,
@@ -120,8 +138,6 @@ class Router final : public csi::v1::Controller::Service {
   // router_snapshots.cc
   absl::Status Cut(const csi::v1::CreateSnapshotRequest& request, link::Deadline deadline,
                    csi::v1::CreateSnapshotResponse& response);
-  absl::StatusOr<VolumeId> IdOfNewSnapshot(const VolumeId& source, const std::string& name,
-                                           link::Deadline deadline);
   absl::Status Delete(const csi::v1::DeleteSnapshotRequest& request, link::Deadline deadline,
                       csi::v1::DeleteSnapshotResponse& response);
   absl::Status List(const csi::v1::ListSnapshotsRequest& request, link::Deadline deadline,
@@ -133,6 +149,7 @@ class Router final : public csi::v1::Controller::Service {
                               csi::v1::GetCapacityResponse& response);
   const Environment env_;
   NodeCalls nodes_;
+  HeldContents held_;
   VolumeCreation creation_;
 };
 

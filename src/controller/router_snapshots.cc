@@ -2,8 +2,8 @@
 // The calls about snapshots of a controller with nodes. A snapshot is on the node of its volume,
 // and that node describes it: where a node does not answer, a list that it belongs into fails.
 #include "controller/node_calls.h"
-#include "controller/placement.h"
 #include "controller/router.h"
+#include "controller/snapshot_place.h"
 #include "controller/snapshot_request.h"
 
 namespace holdfast::controller {
@@ -42,20 +42,6 @@ bool IsFiltered(const csi::v1::ListSnapshotsRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<VolumeId> Router::IdOfNewSnapshot(const VolumeId& source, const std::string& name,
-                                                 link::Deadline deadline) {
-  if (!env_.hub.WaitFor(source.node, deadline)) {
-    return Unavailable("node '{}' is not connected", source.node);
-  }
-  const std::vector<link::NodeView> views = env_.hub.Nodes({source.node});
-  if (views.empty()) return Unavailable("node '{}' is not connected", source.node);
-  const link::v1::Pool* const pool = PoolNamed(views.front(), source.pool);
-  if (pool == nullptr) return NotFound("node '{}' has no pool '{}'", source.node, source.pool);
-  ASSIGN_OR_RETURN(const std::string space, SnapshotNameSpace(pool->id()));
-  ASSIGN_OR_RETURN(std::string uuid, UuidOfName(space, name));
-  return VolumeId{.pool = source.pool, .node = source.node, .uuid = std::move(uuid)};
-}
-
 absl::Status Router::Cut(const csi::v1::CreateSnapshotRequest& request, link::Deadline deadline,
                          csi::v1::CreateSnapshotResponse& response) {
   const auto source = VolumeId::Parse(request.source_volume_id());
@@ -66,7 +52,7 @@ absl::Status Router::Cut(const csi::v1::CreateSnapshotRequest& request, link::De
   }
   csi::v1::CreateSnapshotResponse answered;
   RETURN_IF_ERROR(CallOwner(request, deadline, answered));
-  ASSIGN_OR_RETURN(const VolumeId id, IdOfNewSnapshot(*source, request.name(), deadline));
+  ASSIGN_OR_RETURN(const VolumeId id, IdOfSnapshot(env_.hub, *source, request.name(), deadline));
   if (answered.snapshot().snapshot_id() != ToSnapshotId(id)) {
     return Refuse(source->node, fmt::format("it is about '{}', not about snapshot '{}'",
                                             answered.snapshot().snapshot_id(), ToSnapshotId(id)));
@@ -96,6 +82,8 @@ absl::Status Router::AddSnapshots(const std::string& node,
     return Refuse(node, "it lists more snapshots than were asked for");
   }
   for (const auto& entry : answered.entries()) {
+    const auto id = ParseSnapshotId(entry.snapshot().snapshot_id());
+    if (id && id->node.empty()) continue;  // no node's own: the controller lists it itself
     ASSIGN_OR_RETURN(*response.add_entries()->mutable_snapshot(),
                      TakeListedSnapshot(node, entry.snapshot()));
   }

@@ -31,18 +31,20 @@ void AddProblem(const std::map<std::string, std::string>& problems, const Volume
   if (found != problems.end()) condition = VolumeCondition{true, found->second};
 }
 
-void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response, bool attach,
-                     bool makes_copies) {
+void AddCapabilities(csi::v1::ControllerGetCapabilitiesResponse& response, bool attach) {
   using Rpc = csi::v1::ControllerServiceCapability::RPC;
-  std::vector<Rpc::Type> types = {
-      Rpc::CREATE_DELETE_VOLUME,    Rpc::LIST_VOLUMES,     Rpc::GET_CAPACITY,
-      Rpc::EXPAND_VOLUME,           Rpc::VOLUME_CONDITION, Rpc::GET_VOLUME,
-      Rpc::SINGLE_NODE_MULTI_WRITER};
+  std::vector<Rpc::Type> types = {Rpc::CREATE_DELETE_VOLUME,
+                                  Rpc::LIST_VOLUMES,
+                                  Rpc::GET_CAPACITY,
+                                  Rpc::EXPAND_VOLUME,
+                                  Rpc::VOLUME_CONDITION,
+                                  Rpc::GET_VOLUME,
+                                  Rpc::SINGLE_NODE_MULTI_WRITER,
+                                  Rpc::CREATE_DELETE_SNAPSHOT,
+                                  Rpc::LIST_SNAPSHOTS,
+                                  Rpc::GET_SNAPSHOT,
+                                  Rpc::CLONE_VOLUME};
   if (attach) types.push_back(Rpc::PUBLISH_UNPUBLISH_VOLUME);
-  if (makes_copies) {
-    types.insert(types.end(), {Rpc::CREATE_DELETE_SNAPSHOT, Rpc::LIST_SNAPSHOTS, Rpc::GET_SNAPSHOT,
-                               Rpc::CLONE_VOLUME});
-  }
   for (const auto type : types) response.add_capabilities()->mutable_rpc()->set_type(type);
 }
 
@@ -64,26 +66,6 @@ std::string Mismatch(const csi::v1::ValidateVolumeCapabilitiesRequest& request,
 }
 
 }  // namespace
-
-absl::Status Service::Create(const csi::v1::CreateVolumeRequest& request,
-                             csi::v1::CreateVolumeResponse& response,
-                             const link::v1::Incoming* incoming) {
-  std::optional<Content> content;
-  if (incoming != nullptr) {
-    ASSIGN_OR_RETURN(content, ParseContent(incoming->content()));
-  }
-  ASSIGN_OR_RETURN(const CreateRequest create, ParseCreateRequest(request, env_.pools, content));
-  RETURN_IF_ERROR(RequirePlace(request, create));
-  ASSIGN_OR_RETURN(const Volume volume,
-                   create.spec.content
-                       ? MakeFromElsewhere(create, incoming == nullptr ? "" : incoming->ticket())
-                       : Make(create));
-  *response.mutable_volume() = Describe(volume, create.pool->info());
-  if (request.has_volume_content_source()) {
-    *response.mutable_volume()->mutable_content_source() = request.volume_content_source();
-  }
-  return absl::OkStatus();
-}
 
 absl::Status Service::Delete(const csi::v1::DeleteVolumeRequest& request) {
   RETURN_IF_ERROR(rpc::RequireId(request.volume_id(), "volume_id"));
@@ -294,7 +276,7 @@ grpc::Status Service::ControllerGetCapabilities(
     grpc::ServerContext*, const csi::v1::ControllerGetCapabilitiesRequest*,
     csi::v1::ControllerGetCapabilitiesResponse* response) {
   return env_.calls.RunAlways({"ControllerGetCapabilities", "", LogLevel::kDebug}, [&] {
-    AddCapabilities(*response, env_.attach, env_.makes_copies);
+    AddCapabilities(*response, env_.attach);
     return absl::OkStatus();
   });
 }

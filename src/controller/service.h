@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "controller/content_messages.h"
 #include "controller/content_transfers.h"
+#include "controller/local_groups.h"
+#include "controller/range_messages.h"
 #include "controller/volume_requests.h"
 #include "core/key_lock.h"
 #include "pool/pools.h"
@@ -28,16 +31,19 @@ class Service final : public csi::v1::Controller::Service {
     const state::NodeState& state;
     KeyLock& volume_locks;
     rpc::CallRunner& calls;
-    bool makes_copies = true;  // snapshots and clones are advertised
-    // Called when there may be a copy to be made in steps in the background.
+    // Called when there may be a copy, or a table of digests, to be made in steps in the
+    // background.
     std::function<void()> copy_in_background = nullptr;
     Bytes copy_rate = 0;  // as ContentTransfers
   };
   explicit Service(const Environment& environment)
-      : env_(environment), transfers_(environment.volume_locks, environment.copy_rate) {}
+      : env_(environment),
+        groups_(environment.pools, environment.volume_locks),
+        transfers_(environment.volume_locks, environment.copy_rate) {}
 
   // Before the first call, where there is a link.
   void SetLink(ContentLink link) { transfers_.SetLink(std::move(link)); }
+  [[nodiscard]] const ContentTransfers& transfers() const { return transfers_; }
 
   grpc::Status CreateVolume(grpc::ServerContext* context,
                             const csi::v1::CreateVolumeRequest* request,
@@ -89,11 +95,42 @@ class Service final : public csi::v1::Controller::Service {
   grpc::Status DescribeContent(const link::v1::DescribeContent& request,
                                link::v1::Content& response);
   grpc::Status SendContent(const link::v1::SendContent& request);
+  grpc::Status CopyContent(const link::v1::CopyContent& request);
+  grpc::Status HoldContent(const link::v1::HoldContent& request, link::v1::HeldContent& response);
+  grpc::Status ReleaseContent(const link::v1::ReleaseContent& request);
+  // The same of group snapshots (group_messages.h); the response goes to `answer`.
+  grpc::Status CarryOutGroup(const link::v1::Command& command, std::string& answer);
+  // Group snapshots of volumes in pools of this process.
+  LocalGroups& groups() { return groups_; }
+  grpc::Status FindRanges(const link::v1::FindRanges& request, link::v1::Ranges& response);
 
-  // CreateVolume without its frame, for callers that hold NameKey of the request's name.
+  // A page about a snapshot in a pool of this process. Errors as Pool::FindRanges, and NOT_FOUND.
+  absl::StatusOr<pool::RangePage> FindRanges(const RangesQuestion& question) const;
+
+  // Bytes that a volume gets from another pool.
+  struct Arrival {
+    Content content;
+    // Begins to bring them to the volume, or says what became of that, within a moment.
+    std::function<absl::Status(pool::Pool&, const VolumeId&)> bring;
+  };
+  // CreateVolume without its frame, for callers that hold NameKey of the request's name. Without
+  // an arrival the source, if there is one, is in a pool of this process, or the volume is
+  // complete.
   absl::Status Create(const csi::v1::CreateVolumeRequest& request,
-                      csi::v1::CreateVolumeResponse& response,
-                      const link::v1::Incoming* incoming = nullptr);
+                      csi::v1::CreateVolumeResponse& response, const Arrival* arrival = nullptr);
+
+  // What another pool must know of the snapshot, which is in a pool of this process.
+  absl::StatusOr<Content> Describe(const std::string& snapshot_id) const;
+
+  // A snapshot of the volume, which is in a pool of this process, that is held for the clone of
+  // that name (docs/adr/0032): the one that was made before, or else a new one. NOT_FOUND: there is
+  // no such volume; ABORTED while the snapshot is being copied; else as Pool::Create.
+  absl::StatusOr<HeldContent> Hold(const VolumeId& volume, const std::string& name);
+  // Removes it. OK if there is none.
+  absl::Status Release(const VolumeId& volume, const std::string& name);
+
+  // Whether the pool that the request names has a complete volume of the request's name.
+  absl::StatusOr<bool> HasVolumeFor(const csi::v1::CreateVolumeRequest& request) const;
 
   // ALREADY_EXISTS if a pool other than `but` has a volume of this name. A pool that cannot be
   // asked is passed over, with a line in the log: what is wrong with one does not stop the others.
@@ -112,9 +149,25 @@ class Service final : public csi::v1::Controller::Service {
                              csi::v1::ListSnapshotsResponse& response);
 
  private:
+  // service_clones.cc
+  std::optional<VolumeId> VolumeElsewhereIn(const csi::v1::CreateVolumeRequest& request) const;
+  absl::Status CloneFromElsewhere(const csi::v1::CreateVolumeRequest& request,
+                                  const VolumeId& volume, csi::v1::CreateVolumeResponse& response);
+  absl::Status RequireFit(const csi::v1::CreateVolumeRequest& request,
+                          const VolumeId& volume) const;
+  absl::StatusOr<HeldContent> FindHeld(const pool::Pools::Located& volume,
+                                       const VolumeId& snapshot);
+
   // service_contents.cc
+  absl::Status CreateWith(const csi::v1::CreateVolumeRequest& request,
+                          csi::v1::CreateVolumeResponse& response, const Arrival* arrival);
   absl::StatusOr<Volume> Make(const CreateRequest& create);
-  absl::StatusOr<Volume> MakeFromElsewhere(const CreateRequest& create, const std::string& ticket);
+  absl::StatusOr<Volume> MakeFromElsewhere(const CreateRequest& create, const Arrival* arrival);
+  absl::StatusOr<pool::Pools::Located> LocateContent(const std::string& snapshot_id) const;
+  absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(const std::string& snapshot_id,
+                                                             const std::string& version) const;
+  absl::Status BringFromHere(const std::string& snapshot_id, pool::Pool& pool, const VolumeId& id,
+                             const Content& content);
   grpc::Status RunCreation(grpc::ServerContext* context,
                            const csi::v1::CreateVolumeRequest& request,
                            csi::v1::CreateVolumeResponse& response,
@@ -164,6 +217,7 @@ class Service final : public csi::v1::Controller::Service {
   csi::v1::Volume Describe(const Volume& volume, const pool::PoolInfo& pool) const;
 
   const Environment env_;
+  LocalGroups groups_;
   ContentTransfers transfers_;  // the last: its threads use the rest
 };
 

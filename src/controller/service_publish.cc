@@ -23,7 +23,7 @@ absl::Status Service::Publish(const csi::v1::ControllerPublishVolumeRequest& req
   ASSIGN_OR_RETURN(const auto lock,
                    env_.volume_locks.TryLock(request.volume_id(), "ControllerPublishVolume"));
   ASSIGN_OR_RETURN(const Volume volume, located.pool->Get(located.id));
-  RETURN_IF_ERROR(RequireSuitable(volume, use));
+  RETURN_IF_ERROR(RequireStageable(volume, use));
   return located.pool->PublishTo(located.id, request.node_id(), use.access_mode);
 }
 

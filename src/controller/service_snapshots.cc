@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls about snapshots. A snapshot is in the pool of its volume, and stays there when the
 // volume is deleted.
-#include <absl/time/time.h>
-
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "controller/service.h"
+#include "controller/snapshot_messages.h"
 #include "controller/snapshot_request.h"
 #include "rpc/fields.h"
 
@@ -15,19 +14,6 @@ namespace holdfast::controller {
 namespace {
 
 constexpr std::size_t kMostEntries = 4000;  // some 2 MiB
-
-csi::v1::Snapshot DescribeSnapshot(const Volume& snapshot) {
-  csi::v1::Snapshot described;
-  described.set_snapshot_id(ToSnapshotId(snapshot.id));
-  described.set_size_bytes(snapshot.capacity_bytes);
-  if (snapshot.source) described.set_source_volume_id(snapshot.source->ToString());
-  described.set_ready_to_use(snapshot.state != VolumeState::kCopying);
-  absl::Time cut;
-  if (absl::ParseTime(absl::RFC3339_full, snapshot.created_at, &cut, nullptr)) {
-    described.mutable_creation_time()->set_seconds(absl::ToUnixSeconds(cut));
-  }
-  return described;
-}
 
 }  // namespace
 
@@ -75,6 +61,7 @@ absl::Status Service::FindSnapshot(const csi::v1::GetSnapshotRequest& request,
   RETURN_IF_ERROR(rpc::RequireId(request.snapshot_id(), "snapshot_id"));
   ASSIGN_OR_RETURN(const auto located, LocateSnapshot(request.snapshot_id(), request.secrets()));
   ASSIGN_OR_RETURN(const Volume snapshot, located.pool->GetSnapshot(located.id));
+  if (snapshot.held()) return NotFound("there is no snapshot '{}'", request.snapshot_id());
   *response.mutable_snapshot() = DescribeSnapshot(snapshot);
   return absl::OkStatus();
 }
@@ -105,8 +92,9 @@ absl::StatusOr<std::vector<Volume>> Service::MatchingSnapshots(
     const csi::v1::ListSnapshotsRequest& request, const std::string& after,
     std::size_t limit) const {
   const auto matches = [&](const Volume& snapshot) {
-    return request.source_volume_id().empty() ||
-           (snapshot.source && snapshot.source->ToString() == request.source_volume_id());
+    return !snapshot.held() &&
+           (request.source_volume_id().empty() ||
+            (snapshot.source && snapshot.source->ToString() == request.source_volume_id()));
   };
   std::vector<Volume> found;
   if (!request.snapshot_id().empty()) {

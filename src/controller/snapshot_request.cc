@@ -5,6 +5,7 @@
 
 #include "controller/parameters.h"
 #include "rpc/fields.h"
+#include "rpc/kubernetes_objects.h"
 
 namespace holdfast::controller {
 namespace {
@@ -17,23 +18,27 @@ absl::Status SetParameter(CutOptions& cut, const std::string& key, const std::st
     if (value != "frozen" && value != "crash") {
       return InvalidArgument("parameter 'consistency': '{}' is neither frozen nor crash", value);
     }
-    cut.freeze = value == "frozen";
+    cut.freeze = cut.must_freeze = value == "frozen";
     return absl::OkStatus();
   }
   if (key == "maxFreeze") {
-    absl::Duration longest;
-    if (!absl::ParseDuration(value, &longest) || longest < kShortestFreeze ||
-        longest > kLongestFreeze) {
-      return InvalidArgument(
-          "parameter 'maxFreeze': '{}' is not a duration from 100ms to 10s, such as 2s", value);
-    }
-    cut.longest_freeze = absl::ToChronoMilliseconds(longest);
+    ASSIGN_OR_RETURN(cut.longest_freeze, ParseMaxFreeze(value));
     return absl::OkStatus();
   }
   return InvalidArgument("unknown parameter '{}' (known: consistency, maxFreeze)", key);
 }
 
 }  // namespace
+
+absl::StatusOr<std::chrono::milliseconds> ParseMaxFreeze(const std::string& value) {
+  absl::Duration longest;
+  if (absl::ParseDuration(value, &longest) && kShortestFreeze <= longest &&
+      longest <= kLongestFreeze) {
+    return absl::ToChronoMilliseconds(longest);
+  }
+  return InvalidArgument(
+      "parameter 'maxFreeze': '{}' is not a duration from 100ms to 10s, such as 2s", value);
+}
 
 absl::StatusOr<VolumeSpec> ParseSnapshotRequest(const csi::v1::CreateSnapshotRequest& request) {
   RETURN_IF_ERROR(rpc::RequireName(request.name(), "name"));
@@ -42,6 +47,7 @@ absl::StatusOr<VolumeSpec> ParseSnapshotRequest(const csi::v1::CreateSnapshotReq
   VolumeSpec spec;
   spec.role = VolumeRole::kSnapshot;
   spec.name = request.name();
+  spec.requested_by = rpc::VolumeSnapshotIn(request.parameters());
   for (const auto& [key, value] : request.parameters()) {
     if (!IsOfCo(key)) RETURN_IF_ERROR(SetParameter(spec.cut, key, value));
   }

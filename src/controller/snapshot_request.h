@@ -3,6 +3,7 @@
 // checked and free of protobuf.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,9 @@ namespace holdfast::controller {
 // malformed or unsupported.
 [[nodiscard]] absl::StatusOr<VolumeSpec> ParseSnapshotRequest(
     const csi::v1::CreateSnapshotRequest& request);
+
+// The class parameter maxFreeze. INVALID_ARGUMENT if it is not a duration from 100 ms to 10 s.
+[[nodiscard]] absl::StatusOr<std::chrono::milliseconds> ParseMaxFreeze(const std::string& value);
 
 // Nothing if the request names no source. INVALID_ARGUMENT if it names it badly, NOT_FOUND if
 // Holdfast never made such an id.

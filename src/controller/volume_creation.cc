@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controller/content_messages.h"
 #include "controller/node_calls.h"
 #include "controller/parameters.h"
 #include "controller/snapshot_request.h"
@@ -71,16 +72,12 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
                                     const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response) {
   ASSIGN_OR_RETURN(const auto source, ParseContentSource(request));
-  if (source && source->id.node.empty()) {
-    return InvalidArgument(
-        "volume_content_source '{}' is in another pool than the volume, and contents are not "
-        "copied between pools",
-        source->ToString());
-  }
   if (!source) return CreateSomewhere(request, wanted, deadline, response);
   const std::string& node = source->id.node;
   const auto& places = request.accessibility_requirements();
-  if (!Allows(places, node)) return CreateElsewhere(request, wanted, *source, deadline, response);
+  if (node.empty() || !Allows(places, node) || IsBegunElsewhere(request, node)) {
+    return CreateElsewhere(request, wanted, *source, deadline, response);
+  }
   const absl::Status made = CreateSomewhere(OnlyOn(node, request), wanted, deadline, response);
   if (!absl::IsResourceExhausted(made)) return made;
   // To choose another node would not help the CO.
@@ -89,22 +86,32 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
                        source->ToString());
   }
   const bool other = IsFreeChoice(places) || AllowedNodes(places, driver_name_).size() > 1;
-  if (!other || source->role == VolumeRole::kVolume) return made;
+  if (!other) return made;
   return CreateElsewhere(request, wanted, *source, deadline, response);
+}
+
+bool VolumeCreation::IsBegunElsewhere(const csi::v1::CreateVolumeRequest& request,
+                                      const std::string& node) const {
+  return std::ranges::any_of(hub_.names().Find(request.name()), [&](const KnownPlace& place) {
+    return place.node != node && Allows(request.accessibility_requirements(), place.node);
+  });
 }
 
 absl::Status VolumeCreation::CreateElsewhere(const csi::v1::CreateVolumeRequest& request,
                                              const PlacementRequest& wanted,
                                              const ContentSource& source, link::Deadline deadline,
                                              csi::v1::CreateVolumeResponse& response) {
-  if (source.role == VolumeRole::kVolume || !issue_ticket_) {
+  if (!source.id.node.empty() && !issue_ticket_) {
     RETURN_IF_ERROR(LeaveNodes(wanted.name));
     return ResourceExhausted(
-        "volume_content_source '{}' is on node '{}', where the request does not allow the volume; "
-        "only a snapshot is brought to another node",
+        "volume_content_source '{}' is on node '{}', where the request does not allow the volume, "
+        "and nodes exchange no contents here",
         source.ToString(), source.id.node);
   }
-  auto content = nodes_.DescribeContent(source.id, deadline);
+  if (source.role == VolumeRole::kVolume) {
+    return CloneElsewhere(request, wanted, source.id, deadline, response);
+  }
+  auto content = Describe(source.id, deadline);
   if (!content.ok()) {
     // A volume that is complete needs no source any more.
     const std::vector<KnownPlace> known = hub_.names().Find(wanted.name);
@@ -118,6 +125,13 @@ absl::Status VolumeCreation::CreateElsewhere(const csi::v1::CreateVolumeRequest&
   placed.bytes = std::max<Bytes>(placed.bytes, content->capacity_bytes());
   const Origin origin{source.id, *std::move(content)};
   return CreateSomewhere(request, placed, deadline, response, &origin);
+}
+
+absl::StatusOr<link::v1::Content> VolumeCreation::Describe(const VolumeId& snapshot,
+                                                           link::Deadline deadline) {
+  if (!snapshot.node.empty()) return nodes_.DescribeContent(snapshot, deadline);
+  ASSIGN_OR_RETURN(const Content content, describe_own_(ToSnapshotId(snapshot)));
+  return ToMessage(content);
 }
 
 absl::Status VolumeCreation::CreateSomewhere(const csi::v1::CreateVolumeRequest& request,
@@ -319,6 +333,10 @@ absl::StatusOr<std::string> VolumeCreation::AskToCreate(const std::string& node,
   }
   link::v1::Incoming incoming;
   *incoming.mutable_content() = task.origin->content;
+  if (task.origin->snapshot.node.empty()) {  // the node reads it itself
+    incoming.set_snapshot(ToSnapshotId(task.origin->snapshot));
+    return nodes_.AskToCreate(node, request, incoming, task.deadline);
+  }
   incoming.set_ticket(issue_ticket_({.content = ToSnapshotId(task.origin->snapshot),
                                      .version = task.origin->content.version(),
                                      .source = task.origin->snapshot.node,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/held_contents.h"
 #include "controller/node_calls.h"
 #include "controller/placement.h"
 #include "controller/superseded_volumes.h"
@@ -29,11 +30,13 @@ class VolumeCreation final {
 
   // `hub` and `volume_locks` outlive it.
   VolumeCreation(std::string driver_name, link::Hub& hub, KeyLock& volume_locks,
-                 IssueTicket issue_ticket)
+                 IssueTicket issue_ticket, OwnContents own)
       : driver_name_(std::move(driver_name)),
         issue_ticket_(std::move(issue_ticket)),
+        describe_own_(own.describe),
         hub_(hub),
         nodes_(hub),
+        held_(hub, std::move(own)),
         superseded_(hub, volume_locks) {}
 
   // INVALID_ARGUMENT naming the field.
@@ -45,8 +48,9 @@ class VolumeCreation final {
   // node that is there has room and the CO may choose others; UNAVAILABLE when one that is not
   // there may have the volume, or the room, or a node's answer was refused; else as the node
   // answers. A volume with a source is made on the node of its source, if the request allows it
-  // and the node has room. Else the bytes of a snapshot are brought to another one, and the call is
-  // ABORTED with the progress until they are there; a clone of a volume is RESOURCE_EXHAUSTED.
+  // and the node has room. Else the bytes are brought to another one, those of a volume from a
+  // snapshot of it that is held meanwhile, and the call is ABORTED with the progress until they are
+  // there.
   [[nodiscard]] absl::Status Create(const csi::v1::CreateVolumeRequest& request,
                                     const PlacementRequest& wanted, link::Deadline deadline,
                                     csi::v1::CreateVolumeResponse& response);
@@ -68,7 +72,7 @@ class VolumeCreation final {
     Outcome outcome = Outcome::kUnsent;
     absl::Status status;
   };
-  // A snapshot on another node than the volume is made on.
+  // A snapshot on another node than the volume is made on, or in a pool that every node reaches.
   struct Origin {
     VolumeId snapshot;
     link::v1::Content content;
@@ -89,6 +93,16 @@ class VolumeCreation final {
   absl::Status CreateElsewhere(const csi::v1::CreateVolumeRequest& request,
                                const PlacementRequest& wanted, const ContentSource& source,
                                link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  // Whether it is, or may be being made, on a node other than its source's, where it may stay.
+  bool IsBegunElsewhere(const csi::v1::CreateVolumeRequest& request, const std::string& node) const;
+  // volume_creation_clones.cc
+  absl::Status CloneElsewhere(const csi::v1::CreateVolumeRequest& request,
+                              const PlacementRequest& wanted, const VolumeId& volume,
+                              link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  absl::Status CloneHeld(const csi::v1::CreateVolumeRequest& request,
+                         const PlacementRequest& wanted, const VolumeId& volume,
+                         link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  absl::StatusOr<link::v1::Content> Describe(const VolumeId& snapshot, link::Deadline deadline);
   absl::StatusOr<std::string> AskToCreate(const std::string& node, const Task& task);
   // The request, with that node as the only place.
   csi::v1::CreateVolumeRequest OnlyOn(const std::string& node,
@@ -110,8 +124,10 @@ class VolumeCreation final {
 
   const std::string driver_name_;
   const IssueTicket issue_ticket_;
+  const std::function<absl::StatusOr<Content>(const std::string&)> describe_own_;
   link::Hub& hub_;
   NodeCalls nodes_;
+  HeldContents held_;
   SupersededVolumes superseded_;
 };
 

@@ -5,6 +5,7 @@
 #include "controller/snapshot_request.h"
 #include "fs/filesystem.h"
 #include "rpc/fields.h"
+#include "rpc/kubernetes_objects.h"
 
 namespace holdfast::controller {
 
@@ -44,7 +45,15 @@ absl::Status RequireReaches(const csi::v1::CreateVolumeRequest& request, const p
   constexpr auto kUnsupported = absl::StatusCode::kInvalidArgument;
   for (const csi::v1::VolumeCapability& capability : request.volume_capabilities()) {
     ASSIGN_OR_RETURN(const VolumeUse use, rpc::ParseCapability(capability, kUnsupported));
-    RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
+    const bool on_one_node = !pool.info().node.empty();
+    RETURN_IF_ERROR(RequireReach(use, on_one_node, kUnsupported));
+    if (on_one_node && SharingOf(use.access_mode) == Sharing::kReaders &&
+        !request.has_volume_content_source()) {
+      return InvalidArgument(
+          "volume_capability.access_mode {} of a new volume without a content source: nobody could "
+          "ever write to it",
+          ToString(use.access_mode));
+    }
   }
   return absl::OkStatus();
 }
@@ -64,15 +73,12 @@ absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
 absl::StatusOr<std::optional<Content>> DescribeForeign(const ContentSource& source,
                                                        const VolumeSpec& spec,
                                                        const pool::Pools& pools, pool::Pool& pool) {
-  if (source.role == VolumeRole::kVolume) {
-    return InvalidArgument(
-        "volume_content_source '{}' is a volume in another pool than '{}': make a snapshot of it, "
-        "and restore that",
-        source.ToString(), pool.info().name);
-  }
   const auto located = pools.Locate(source.id.ToString());
   absl::Status missing = located.status();
-  if (located.ok()) {
+  if (located.ok() && source.role == VolumeRole::kVolume) {
+    missing =
+        Aborted("the clone of volume '{}' was deleted meanwhile; try again", source.ToString());
+  } else if (located.ok()) {
     auto content = located->pool->DescribeContent(located->id);
     if (content.ok()) return *std::move(content);
     missing = content.status();
@@ -117,6 +123,7 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   spec.provisioning = parameters.provisioning;
   spec.access_type = use.access_type;
   spec.parameters = parameters.given;
+  spec.requested_by = rpc::ClaimIn(request.parameters());
   spec.minimum_bytes = kVolumeGranularity;
   if (request.has_capacity_range()) {
     const auto& range = request.capacity_range();

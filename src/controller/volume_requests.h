@@ -17,7 +17,8 @@ struct CreateRequest {
 
 // INVALID_ARGUMENT naming the field for anything malformed or unsupported; OUT_OF_RANGE for a
 // capacity range that cannot be satisfied. Changes nothing. `content` describes a source on another
-// node; one in another pool of this process is asked for here, with that pool's errors.
+// node, or a snapshot of a volume in another pool; a snapshot in another pool of this process is
+// asked for here, with that pool's errors.
 [[nodiscard]] absl::StatusOr<CreateRequest> ParseCreateRequest(
     const csi::v1::CreateVolumeRequest& request, const pool::Pools& pools,
     const std::optional<Content>& content = std::nullopt);

@@ -146,6 +146,9 @@ absl::Status ValidateConfig(const Config& config) {
     return InvalidArgument(
         "attach needs a controller that knows its nodes: role all, or linkListen");
   }
+  if (config.volume_metrics && config.metrics_address.empty()) {
+    return InvalidArgument("volumeMetrics needs metricsAddress, where metrics are served");
+  }
   RETURN_IF_ERROR(ValidateAddresses(config));
   RETURN_IF_ERROR(ValidateTopology(config));
   RETURN_IF_ERROR(ValidateLink(config));

@@ -33,6 +33,7 @@ struct Config {
   // HOST:PORT each; empty: not served.
   std::string health_address;   // HTTP /healthz and /readyz
   std::string metrics_address;  // HTTP /metrics
+  bool volume_metrics = false;  // ... with what each volume occupies
   // kubelet's plugins_registry, for a node that registers itself; empty: node-driver-registrar does
   // that.
   std::string kubelet_registration_dir;

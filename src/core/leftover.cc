@@ -4,6 +4,8 @@
 namespace holdfast {
 namespace {
 
+constexpr std::string_view kUnknown = "unknown";
+
 struct Words {
   std::string_view name;
   std::string_view remedy;
@@ -42,6 +44,13 @@ Words DescriptionOf(LeftoverKind kind) {
           "unfinished-copy",
           "follow the remedy in the problem's message, or delete the snapshot or the claim that "
           "the copy is for"};
+    case LeftoverKind::kUndecidedSnapshot:
+      return {"undecided-snapshot",
+              "bring the node back that the problem names: its snapshot of the group decides"};
+    case LeftoverKind::kMissingDigests:
+      return {"missing-digests", "follow the remedy in the problem's message"};
+    case LeftoverKind::kUnneededDigests:
+      return {"unneeded-digests", "follow the remedy in the problem's message"};
     case LeftoverKind::kOrphanedImage:
       return {"orphaned-image",
               "examine the image that the problem names, and remove it if it is not needed"};
@@ -56,10 +65,18 @@ Words DescriptionOf(LeftoverKind kind) {
     case LeftoverKind::kInterruptedGrowth:
       return {"interrupted-growth", "restart the volume's pod: its filesystem grows when staged"};
   }
-  return {"unknown", ""};
+  return {kUnknown, ""};
 }
 
 }  // namespace
+
+std::vector<LeftoverKind> AllLeftoverKinds() {
+  std::vector<LeftoverKind> kinds;
+  for (int value = 0; ToString(static_cast<LeftoverKind>(value)) != kUnknown; ++value) {
+    kinds.push_back(static_cast<LeftoverKind>(value));
+  }
+  return kinds;
+}
 
 std::string_view ToString(LeftoverKind kind) { return DescriptionOf(kind).name; }
 std::string_view RemedyOf(LeftoverKind kind) { return DescriptionOf(kind).remedy; }

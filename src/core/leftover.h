@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast {
 
@@ -20,6 +21,9 @@ enum class LeftoverKind {
   kDamagedVolume,       // a record that is invalid or older than its image
   kSharedStorage,       // a thick copy that shares blocks with its source
   kUnfinishedCopy,      // a snapshot or copy whose bytes are being copied, or cannot be
+  kUndecidedSnapshot,   // a member of a group snapshot that may or may not come into being
+  kMissingDigests,      // of a snapshot whose blocks were asked for
+  kUnneededDigests,     // of a deleted snapshot, which nothing can be compared with any more
   kOrphanedImage,       // an image in a shared pool that no record names
   kOrphanedDevice,      // ours, and not staged
   kStaleStaging,        // a stage record of a volume that is not staged any more
@@ -31,6 +35,9 @@ struct Leftover {
   LeftoverKind kind = LeftoverKind::kUnreachablePool;
   std::string subject;  // volume id; the pool's name for kUnreachablePool, else "node"
 };
+
+// Every kind, in the order above.
+[[nodiscard]] std::vector<LeftoverKind> AllLeftoverKinds();
 
 // "unfinished-creation"
 [[nodiscard]] std::string_view ToString(LeftoverKind kind);

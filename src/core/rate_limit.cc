@@ -7,6 +7,7 @@
 namespace holdfast {
 
 void RateLimit::Take(Bytes bytes) {
+  taken_ += bytes;
   if (per_second_ == 0) return;
   const std::chrono::duration<double> time(static_cast<double>(bytes) /
                                            static_cast<double>(per_second_));

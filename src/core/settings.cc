@@ -27,9 +27,10 @@ absl::Status SetLogLevel(Config& config, const Texts& texts, PoolSyntaxes) {
   return absl::OkStatus();
 }
 
-absl::Status SetAttach(Config& config, const Texts& texts, PoolSyntaxes) {
+template <bool Config::*member>
+absl::Status SetSwitch(Config& config, const Texts& texts, PoolSyntaxes) {
   const std::string& text = texts.front();
-  config.attach = text == "true";
+  config.*member = text == "true";
   if (text == "true" || text == "false") return absl::OkStatus();
   return InvalidArgument("'{}' must be true or false", text);
 }
@@ -80,7 +81,7 @@ constexpr Setting kSettings[] = {
     {"attach", "--attach", kSwitch, "", "off",
      "Volumes are published to a node (ControllerPublishVolume) before it stages them; for "
      "controller and nodes alike",
-     SetAttach},
+     SetSwitch<&Config::attach>},
     {"topology", "--topology", kList, "KEY=VALUE", "none",
      "Where this node is, such as topology.kubernetes.io/zone=a, for pools that not every node "
      "reaches; repeatable; one without a value is omitted",
@@ -117,6 +118,9 @@ constexpr Setting kSettings[] = {
      "Where to serve HTTP /healthz and /readyz", SetText<&Config::health_address>},
     {"metricsAddress", "--metrics-address", kText, "HOST:PORT", "none",
      "Where to serve HTTP /metrics; may be the health address", SetText<&Config::metrics_address>},
+    {"volumeMetrics", "--volume-metrics", kSwitch, "", "off",
+     "The metrics also tell the size of each volume and what it occupies",
+     SetSwitch<&Config::volume_metrics>},
     {"logLevel", "--log-level", kText, "LEVEL", "info", "debug, info, warning or error",
      SetLogLevel},
 };

@@ -28,13 +28,14 @@ constexpr Names<AccessMode, 7> kAccessModes = {{
     {AccessMode::kMultiNodeSingleWriter, "MULTI_NODE_SINGLE_WRITER"},
     {AccessMode::kMultiNodeMultiWriter, "MULTI_NODE_MULTI_WRITER"},
 }};
-constexpr Names<VolumeState, 7> kStates = {{
+constexpr Names<VolumeState, 8> kStates = {{
     {VolumeState::kAllocating, "allocating"},
     {VolumeState::kReady, "ready"},
     {VolumeState::kFormatting, "formatting"},
     {VolumeState::kFormatted, "formatted"},
     {VolumeState::kInherited, "inherited"},
     {VolumeState::kCopying, "copying"},
+    {VolumeState::kCut, "cut"},
     {VolumeState::kDeleting, "deleting"},
 }};
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/kubernetes_name.h"
 #include "core/volume_id.h"
 
 namespace holdfast {
@@ -16,8 +17,8 @@ namespace holdfast {
 // thick: every byte is allocated when the volume is made. thin: bytes are allocated when written.
 enum class Provisioning { kThick, kThin };
 
-// A volume is a filesystem or a raw block device for its whole life: a device that applications
-// wrote raw must never come up for formatting.
+// A raw block device is never formatted: applications wrote to it. It becomes a filesystem only if
+// they have put one there (docs/adr/0029).
 enum class AccessType { kMount, kBlock };
 
 // CSI access modes (VolumeCapability.AccessMode.Mode).
@@ -40,12 +41,22 @@ enum class VolumeState {
   kInherited,   // holds a copied filesystem, which gets the recorded UUID; it is never formatted
   kCopying,     // a copy that is being made in steps: a snapshot that was cut, or a volume that no
                 // CreateVolume has returned
+  kCut,         // a member of a group snapshot that is cut, durably, while it is open whether the
+                // group comes into being; no call returns it
   kDeleting,    // tombstone: what is left of the volume is to be removed
 };
 
 // What a record describes. Snapshots have the same records, bytes and steps as volumes, but no
 // device ever shows them, so their bytes never change.
 enum class VolumeRole { kVolume, kSnapshot };
+
+// The group snapshot that a snapshot was cut in, at one instant with the others.
+struct SnapshotGroup {
+  std::string id;                    // GroupIdOf
+  std::vector<std::string> members;  // the ids of all its snapshots, sorted; the first one decides
+
+  friend bool operator==(const SnapshotGroup&, const SnapshotGroup&) = default;
+};
 
 // What the first bytes of a volume or snapshot are a copy of.
 struct ContentSource {
@@ -84,12 +95,13 @@ struct CapacityRange {
 // How the bytes of a volume that is in use are copied.
 struct CutOptions {
   bool freeze = true;  // filesystems that can be frozen; else only their writes so far are synced
+  bool must_freeze = false;  // the caller counts on it: refuse where that cannot be done
   // Where the copy takes longer, it is refused, or given up.
   std::chrono::milliseconds longest_freeze{2000};
 };
 
-// The parameters of a creation in a pool.
-// A complete snapshot as a pool has to know it that will hold a copy of its bytes.
+// A complete snapshot, as far as another pool has to know it in which a volume gets a copy of
+// its bytes.
 struct Content {
   Bytes capacity_bytes = 0;
   Bytes data_bytes = 0;  // without its holes
@@ -119,6 +131,12 @@ struct VolumeSpec {
   // source is in the same pool.
   std::optional<Content> content = {};
   CutOptions cut = {};
+  // Of a snapshot that is only made so that a copy elsewhere has a source that does not change
+  // (docs/adr/0032). `name` is that of the copy.
+  bool hold = false;
+  std::optional<SnapshotGroup> group = {};  // of a snapshot that is cut with others
+  // A repetition may come without them, or with others: they are those of the first call.
+  std::optional<RequestingObjects> requested_by = {};
 };
 
 struct Volume {
@@ -137,6 +155,13 @@ struct Volume {
   std::optional<ContentSource> source;
   // The UUIDs that the copied filesystem may have; none: the source was not formatted.
   std::vector<std::string> inherited_uuids;
+  // Of a snapshot that is held for a copy elsewhere (VolumeSpec::hold): when that was last asked
+  // for or read, RFC 3339. Empty otherwise.
+  std::string held_at;
+
+  [[nodiscard]] bool held() const { return !held_at.empty(); }
+  std::optional<SnapshotGroup> group = {};             // of a snapshot that was cut with others
+  std::optional<RequestingObjects> requested_by = {};  // in Kubernetes; nothing: not known
 
   friend bool operator==(const Volume&, const Volume&) = default;
 };
@@ -162,6 +187,7 @@ struct PoolCapacity {
 struct VolumeCondition {
   bool abnormal = false;
   std::string message;
+  Bytes allocated = -1;  // by its storage, with what it shares; -1: not known
 };
 
 }  // namespace holdfast

@@ -13,6 +13,8 @@ constexpr std::size_t kMaxPoolName = 24;
 constexpr std::size_t kMaxNodeId = 63;
 constexpr std::size_t kUuidText = 36;
 constexpr std::string_view kSnapshotPrefix = "s:";
+constexpr std::string_view kGroupPrefix = "g:";
+constexpr char kGroups[] = "4d3ae8c4-1f53-4c5b-9a55-6d1c5f0e7b21";  // name space of drivers' names
 
 bool IsAlphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
@@ -45,6 +47,26 @@ std::string ToSnapshotId(const VolumeId& place) {
 std::optional<VolumeId> ParseSnapshotId(std::string_view text) {
   if (!text.starts_with(kSnapshotPrefix)) return std::nullopt;
   return VolumeId::Parse(text.substr(kSnapshotPrefix.size()));
+}
+
+std::string GroupIdOf(const std::string& driver_name, std::string_view name) {
+  const std::string groups_of_driver = *UuidOfName(kGroups, driver_name);
+  return std::string(kGroupPrefix) + *UuidOfName(groups_of_driver, name);
+}
+
+bool IsGroupId(std::string_view text) {
+  return text.starts_with(kGroupPrefix) && IsUuid(text.substr(kGroupPrefix.size()));
+}
+
+std::optional<std::string> GroupOfMemberName(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos || !IsUuid(name.substr(slash + 1))) return std::nullopt;
+  const std::string_view group = name.substr(0, slash);
+  return IsGroupId(group) ? std::optional(std::string(group)) : std::nullopt;
+}
+
+std::string GroupMemberName(const std::string& group_id, const std::string& volume_uuid) {
+  return fmt::format("{}/{}", group_id, volume_uuid);
 }
 
 absl::Status ValidatePoolName(std::string_view name) {

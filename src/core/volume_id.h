@@ -31,6 +31,17 @@ struct VolumeId {
 // The inverse; nothing when `text` was not made by ToSnapshotId: such a snapshot cannot exist.
 [[nodiscard]] std::optional<VolumeId> ParseSnapshotId(std::string_view text);
 
+// The id of the group snapshot that this driver makes under the name: "g:<uuid>". It follows from
+// both, so no list of groups has to be kept. No id of a volume or snapshot is like it.
+[[nodiscard]] std::string GroupIdOf(const std::string& driver_name, std::string_view name);
+// Whether GroupIdOf can have made it: no other group exists.
+[[nodiscard]] bool IsGroupId(std::string_view text);
+// The name of the group's snapshot of the volume with that UUID, which no CO gives.
+[[nodiscard]] std::string GroupMemberName(const std::string& group_id,
+                                          const std::string& volume_uuid);
+// The id of the group of which a snapshot of that name is a member; nothing if it is of none.
+[[nodiscard]] std::optional<std::string> GroupOfMemberName(std::string_view name);
+
 // 1..24 characters of [a-z0-9-], not beginning or ending with '-'.
 // INVALID_ARGUMENT otherwise.
 [[nodiscard]] absl::Status ValidatePoolName(std::string_view name);

@@ -24,7 +24,7 @@ bool IsReaderOnly(AccessMode mode) {
 absl::Status RequireReach(const VolumeUse& use, bool on_one_node, absl::StatusCode unsupported) {
   const Sharing sharing = SharingOf(use.access_mode);
   if (sharing == Sharing::kAlone) return absl::OkStatus();
-  if (on_one_node) {
+  if (on_one_node && sharing == Sharing::kWriters) {
     return MakeStatus(unsupported, fmt::format("volume_capability.access_mode {} needs more than "
                                                "one node; the volumes of this pool live on one",
                                                ToString(use.access_mode)));
@@ -51,6 +51,15 @@ absl::Status RequireSuitable(const Volume& volume, const VolumeUse& use) {
                               volume.filesystem, use.filesystem);
   }
   return absl::OkStatus();
+}
+
+bool IsToBeTakenOver(const Volume& volume, const VolumeUse& use) {
+  return volume.access_type == AccessType::kBlock && volume.state == VolumeState::kReady &&
+         use.access_type == AccessType::kMount;
+}
+
+absl::Status RequireStageable(const Volume& volume, const VolumeUse& use) {
+  return IsToBeTakenOver(volume, use) ? absl::OkStatus() : RequireSuitable(volume, use);
 }
 
 bool IsReadOnly(const VolumeUse& use) {

@@ -10,11 +10,9 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "core/volume.h"
 #include "file/image_file.h"
-#include "os/shared_extents.h"
 
 namespace holdfast::file {
 namespace {
@@ -45,18 +43,6 @@ void SetDirectIo(int fd, bool direct) {
 }
 
 bool HasDirectIo(int fd) { return (::fcntl(fd, F_GETFL) & O_DIRECT) != 0; }
-
-// The first data behind `begin`; nothing if there is none before `end`.
-absl::StatusOr<std::optional<Extent>> NextData(int fd, Bytes begin, Bytes end) {
-  const off_t data = ::lseek(fd, begin, SEEK_DATA);
-  if (data < 0 && errno == ENXIO) return std::nullopt;
-  if (data < 0) return OsError(errno, "cannot find the data of the image");
-  if (data >= end) return std::nullopt;
-  const off_t hole = ::lseek(fd, data, SEEK_HOLE);
-  if (hole < 0) return OsError(errno, "cannot find the data of the image");
-  return Extent{std::max(begin, AlignDown(data, kAlignment)),
-                std::min(end, AlignUp(hole, kAlignment))};
-}
 
 absl::Status ForEachData(int fd, Bytes end,
                          const std::function<absl::Status(const Extent&)>& take) {
@@ -126,6 +112,17 @@ absl::Status AllocateForData(int source_fd, int target_fd, Bytes end) {
     }
     return absl::OkStatus();
   });
+}
+
+absl::StatusOr<std::optional<Extent>> NextData(int image_fd, Bytes begin, Bytes end) {
+  const off_t data = ::lseek(image_fd, begin, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return std::nullopt;
+  if (data < 0) return OsError(errno, "cannot find the data of the image");
+  if (data >= end) return std::nullopt;
+  const off_t hole = ::lseek(image_fd, data, SEEK_HOLE);
+  if (hole < 0) return OsError(errno, "cannot find the data of the image");
+  return Extent{std::max(begin, AlignDown(data, kAlignment)),
+                std::min(end, AlignUp(hole, kAlignment))};
 }
 
 absl::StatusOr<std::string> VersionOf(int image_fd) {

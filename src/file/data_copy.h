@@ -6,16 +6,23 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "core/bytes.h"
 #include "core/status.h"
+#include "os/shared_extents.h"
 
 namespace holdfast::file {
 
 // The bytes before `end` of the open file that are data, in whole blocks. INTERNAL when that cannot
 // be found out.
 [[nodiscard]] absl::StatusOr<Bytes> DataBytes(int image_fd, Bytes end);
+
+// The first data behind `begin` and before `end`, from there on, in whole blocks; nothing if there
+// is none. INTERNAL as above.
+[[nodiscard]] absl::StatusOr<std::optional<os::Extent>> NextData(int image_fd, Bytes begin,
+                                                                 Bytes end);
 
 // Allocates those parts of the target where the source has data before `end`. RESOURCE_EXHAUSTED
 // without room.

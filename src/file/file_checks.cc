@@ -14,6 +14,7 @@
 #include <string>
 
 #include "core/disk_names.h"
+#include "file/file_pool.h"
 #include "file/pool_directory.h"
 #include "file/volume_damage.h"
 #include "os/file.h"
@@ -27,6 +28,9 @@ namespace {
 // Kubelet's defaults (KubeletConfiguration v1beta1): it evicts pods when less than 10 % of
 // nodefs.available or 15 % of imagefs.available is left, and collects images at 85 % in use.
 constexpr double kWantedFree = 0.15;
+
+// Of direct I/O to files that share blocks.
+constexpr std::uint32_t kBlockOfHost = 4096;
 
 constexpr char kKubelet[] = "/var/lib/kubelet";
 
@@ -150,14 +154,13 @@ Finding CheckMarker(Finding finding, const std::string& pool, int root_fd,
   return finding;
 }
 
-Finding CheckDirectIo(const std::string& what, int root_fd) {
+Finding CheckDirectIo(const std::string& what, const absl::StatusOr<os::DirectIoSupport>& support) {
   Finding finding{.what = what + ", direct I/O",
                   .why =
                       "without it every byte is in memory twice and a volume's writes wait for "
                       "the host's page cache"};
-  const auto support = os::ProbeDirectIo(root_fd);
   if (support.ok() && support->direct_io) {
-    finding.found = fmt::format("with sectors of {}", FormatBytes(support->sector_size));
+    finding.found = fmt::format("in units of {} bytes", support->sector_size);
     return finding;
   }
   if (!support.ok()) {
@@ -171,15 +174,37 @@ Finding CheckDirectIo(const std::string& what, int root_fd) {
   return finding;
 }
 
-Finding CheckSnapshots(const std::string& what, int root_fd) {
+// What the sectors of new volumes mean for their snapshots.
+std::string NewVolumes(bool shares_blocks, const os::DirectIoSupport& direct_io,
+                       const PoolKeys& keys) {
+  const auto given = ParseSectorSize(keys).value_or(std::nullopt);
+  const std::uint32_t size = given.value_or(BestSectorSize(shares_blocks, direct_io));
+  const bool loses = shares_blocks && direct_io.direct_io && size < kBlockOfHost;
+  return fmt::format(
+      "; new volumes have sectors of {} bytes{}", size,
+      loses ? ", as sectorSize asks, and lose direct I/O with their first snapshot" : "");
+}
+
+Finding CheckSnapshots(const std::string& what, int root_fd,
+                       const absl::StatusOr<os::DirectIoSupport>& direct_io, const PoolKeys& keys) {
   Finding finding{.what = what + ", snapshots",
                   .why =
                       "where files can share blocks, snapshots and clones take milliseconds, "
                       "also of volumes in use"};
-  finding.found = os::CanShareBlocks(root_fd)
-                      ? "by sharing blocks"
-                      : "by copying: volumes in use are frozen meanwhile, or refused; xfs (made "
-                        "with reflink=1) or btrfs under the pool would share blocks";
+  if (!direct_io.ok()) {
+    finding.found = "not known: no file can be made here";
+    return finding;
+  }
+  const bool shares = os::CanShareBlocks(root_fd);
+  finding.found = (shares ? "by sharing blocks, in milliseconds, also of volumes in use"
+                          : "by copying; a volume in use is frozen meanwhile, or refused if that "
+                            "takes longer than maxFreeze") +
+                  NewVolumes(shares, *direct_io, keys);
+  if (shares) return finding;
+  finding.level = FindingLevel::kWarning;
+  finding.remedy =
+      "if snapshots are wanted, put the pool on xfs as mkfs.xfs makes it (reflink=1), or on btrfs; "
+      "'moving a pool' in docs/operations.md says how";
   return finding;
 }
 
@@ -289,10 +314,11 @@ std::vector<Finding> ExaminePool(const PoolConfig& pool, const std::string& stat
   }
   const auto space = pool::ParseSpacePolicy(pool.keys);
   const pool::SpacePolicy policy = space.value_or(pool::SpacePolicy());
+  const auto direct_io = os::ProbeDirectIo(root->get());
   std::vector<Finding> findings = {CheckMarker(std::move(finding), pool.name, root->get(),
                                                ReadKnownMarker(state_dir, pool.name)),
-                                   CheckDirectIo(what, root->get()),
-                                   CheckSnapshots(what, root->get()),
+                                   CheckDirectIo(what, direct_io),
+                                   CheckSnapshots(what, root->get(), direct_io, pool.keys),
                                    CheckSpace(what, root->get(), policy)};
   std::ranges::move(CheckVolumes(what, pool.location, root->get()), std::back_inserter(findings));
   findings.push_back(CheckEviction(what, root->get(), policy));

@@ -75,7 +75,6 @@ pool::PoolKind FileKind() {
   return {.syntax = &FileSyntax(),
           .open = Await,
           .proof = LoopProof(),
-          .makes_copies = true,
           .check_node = os::RequireLoopDriver,
           .retire_idle_devices = os::RetireIdleLoops,
           .examine_host = ExamineHost,

@@ -7,14 +7,15 @@
 
 #include "core/log.h"
 #include "file/data_copy.h"
-#include "file/file_volumes.h"
+#include "file/digest_making.h"
+#include "file/file_pool_call.h"
 #include "file/image_content.h"
 #include "file/image_copy.h"
 #include "file/image_file.h"
+#include "file/kept_digests.h"
 #include "file/volume_image.h"
 #include "os/file.h"
 #include "pool/volume_evidence.h"
-#include "pool/volume_lifecycle.h"
 
 namespace holdfast::file {
 namespace {
@@ -33,14 +34,14 @@ absl::StatusOr<std::string> TagOf(const std::string& pool_id, int root_fd) {
   return hash.substr(0, hash.find('-'));
 }
 
+}  // namespace
+
 // Where files can share blocks, direct I/O to a file that does so works in whole blocks of the host
 // filesystem only (xfs since Linux 6.15): a volume with smaller sectors would lose it with its
 // first snapshot.
-std::uint32_t BestSectorSize(int volumes_fd, const os::DirectIoSupport& direct_io) {
-  return os::CanShareBlocks(volumes_fd) ? kLargeSector : direct_io.sector_size;
+std::uint32_t BestSectorSize(bool shares_blocks, const os::DirectIoSupport& direct_io) {
+  return shares_blocks ? kLargeSector : direct_io.sector_size;
 }
-
-}  // namespace
 
 absl::StatusOr<std::optional<std::uint32_t>> ParseSectorSize(const PoolKeys& keys) {
   const auto given = keys.find(std::string(kSectorSizeKey));
@@ -49,28 +50,6 @@ absl::StatusOr<std::optional<std::uint32_t>> ParseSectorSize(const PoolKeys& key
   if (given->second == "4096") return kLargeSector;
   return InvalidArgument("{}='{}' must be 512 or 4096", kSectorSizeKey, given->second);
 }
-
-// What the state machine works on in one call; `pool` must outlive it.
-struct FilePool::Call {
-  Call(FilePool& owner, const VerifiedPool& pool, const CutOptions& cut = {})
-      : records(owner.records_, pool),
-        backend(owner.devices_, pool,
-                {.quiesce = [&owner](const std::string& uuid, const os::BlockDevice& device,
-                                     const CutOptions& options)
-                     -> absl::StatusOr<std::unique_ptr<pool::Quiet>> {
-                   if (!owner.quiesce_) return nullptr;
-                   return owner.quiesce_(owner.IdOfUuid(uuid), device, options);
-                 },
-                 .rate = owner.copy_rate_,
-                 .cut = cut},
-                owner.records_.HasCopies()),
-        space(owner.space_, pool),
-        volumes(records, backend, space) {}
-  FileRecords records;
-  FileBackend backend;
-  FileSpaceOfCall space;
-  pool::VolumeLifecycle volumes;
-};
 
 absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& config,
                                                          const std::string& node_id,
@@ -86,15 +65,15 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory.Verify());
   ASSIGN_OR_RETURN(const os::DirectIoSupport direct_io, os::ProbeDirectIo(pool.volumes));
   ASSIGN_OR_RETURN(std::string tag, TagOf(directory.pool_id(), pool.root));
-  pool::PoolInfo info{
-      .id = directory.pool_id(),
-      .name = config.name,
-      .kind = config.kind(),
-      .location = config.location,
-      .node = node_id,
-      .default_filesystem = config.default_filesystem,
-      .topology = std::nullopt,
-      .sector_size = given_sectors.value_or(BestSectorSize(pool.volumes, direct_io))};
+  pool::PoolInfo info{.id = directory.pool_id(),
+                      .name = config.name,
+                      .kind = config.kind(),
+                      .location = config.location,
+                      .node = node_id,
+                      .default_filesystem = config.default_filesystem,
+                      .topology = std::nullopt,
+                      .sector_size = given_sectors.value_or(
+                          BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io))};
   return std::unique_ptr<FilePool>(new FilePool(std::move(info), policy, std::move(directory),
                                                 direct_io, std::move(tag), std::move(quiesce)));
 }
@@ -104,10 +83,6 @@ absl::Status FilePool::CheckReady() { return directory_.Verify().status(); }
 VolumeId FilePool::IdForName(const std::string& name) const {
   // pool_id() was checked to be a UUID when the marker was read.
   return IdOfUuid(*UuidOfName(directory_.pool_id(), name));
-}
-
-VolumeId FilePool::IdForSpec(const VolumeSpec& spec) const {
-  return spec.role == VolumeRole::kSnapshot ? IdForSnapshotName(spec.name) : IdForName(spec.name);
 }
 
 VolumeId FilePool::IdOfUuid(const std::string& uuid) const {
@@ -125,6 +100,7 @@ absl::Status FilePool::Recover() {
   Call call(*this, pool);
   for (const std::string& uuid : uuids) {
     // One damaged volume must not keep the others from their pods.
+    RemoveUnfinishedTable(pool.volumes, uuid);
     const absl::Status counted = call.volumes.Count(uuid);
     if (!counted.ok()) LogError("recovery: {}", MessageOf(counted));
   }
@@ -144,12 +120,25 @@ absl::StatusOr<std::vector<Leftover>> FilePool::FindLeftovers() {
   for (const std::string& uuid : uuids) {
     if (const auto kind = call.volumes.FindLeftover(uuid)) add(*kind, uuid);
   }
+  for (const std::string& uuid : wanted_digests_.Uuids()) add(LeftoverKind::kMissingDigests, uuid);
+  const auto unneeded = FindUnneededTables(pool.root, records_.VolumesOfAnyUse());
+  if (!unneeded.ok() || HasEmptyTableDirectory(pool.root)) {  // if it fails, Repair says why
+    add(LeftoverKind::kUnneededDigests, info_.id);
+  }
+  for (const KeptTable& table : unneeded.value_or(std::vector<KeptTable>())) {
+    add(LeftoverKind::kUnneededDigests, table.snapshot);
+  }
   return leftovers;
 }
 
 absl::StatusOr<bool> FilePool::Repair(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  return Call(*this, pool).volumes.Repair(id);
+  ASSIGN_OR_RETURN(const bool repaired, Call(*this, pool).volumes.Repair(id));
+  if (wanted_digests_.Find(id.uuid)) return MakeDigests(pool, id);
+  if (repaired) return true;
+  const auto removed = RemoveUnneededTables(pool);
+  // The tables' directory is of no importance to a volume or snapshot that is repaired.
+  return removed.ok() || id.uuid == info_.id ? removed : false;
 }
 
 absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
@@ -160,9 +149,16 @@ absl::StatusOr<Volume> FilePool::Create(const VolumeSpec& spec) {
   return WithPool(record.volume);
 }
 
-absl::Status FilePool::Delete(const VolumeId& id) {
+absl::Status FilePool::Delete(const VolumeId& id) { return DeleteAs(VolumeRole::kVolume, id); }
+
+// What was kept for comparisons may go with it. The reconciler removes what could not be removed.
+absl::Status FilePool::DeleteAs(VolumeRole role, const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  return Call(*this, pool).volumes.Delete(id);
+  RETURN_IF_ERROR(Call(*this, pool).volumes.Delete(id, role));
+  const auto removed = RemoveUnneededTables(pool);
+  if (!removed.ok())
+    LogWarning("after the deletion of {}: {}", id.uuid, MessageOf(removed.status()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Volume> FilePool::Get(const VolumeId& id) {
@@ -177,8 +173,7 @@ absl::StatusOr<std::vector<Volume>> FilePool::List(const std::string& after_uuid
 }
 
 absl::Status FilePool::DeleteSnapshot(const VolumeId& id) {
-  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  return Call(*this, pool).volumes.Delete(id, VolumeRole::kSnapshot);
+  return DeleteAs(VolumeRole::kSnapshot, id);
 }
 
 absl::StatusOr<Volume> FilePool::GetSnapshot(const VolumeId& id) {
@@ -206,27 +201,35 @@ absl::StatusOr<pool::SnapshotUse> FilePool::GetSnapshotUse(const VolumeId& id) {
   return use;
 }
 
-absl::StatusOr<Content> FilePool::DescribeContent(const VolumeId& id) {
+absl::StatusOr<FilePool::OpenSnapshot> FilePool::Open(const VolumeId& snapshot) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const pool::VolumeRecord record, Call(*this, pool).volumes.GetContent(id));
-  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImageToRead(pool.volumes, record));
-  const Volume& snapshot = record.volume;
+  ASSIGN_OR_RETURN(pool::VolumeRecord record, Call(*this, pool).volumes.GetContent(snapshot));
+  ASSIGN_OR_RETURN(os::UniqueFd image, OpenVolumeImageToRead(pool.volumes, record));
+  return OpenSnapshot{.record = std::move(record), .image = std::move(image)};
+}
+
+absl::StatusOr<Content> FilePool::DescribeContent(const VolumeId& id) {
+  ASSIGN_OR_RETURN(const OpenSnapshot opened, Open(id));
+  const Volume& snapshot = opened.record.volume;
   Content content{.capacity_bytes = snapshot.capacity_bytes,
-                  .sector_size = record.sector_size,
+                  .sector_size = opened.record.sector_size,
                   .access_type = snapshot.access_type,
                   .filesystem = snapshot.filesystem,
                   .inherited_uuids = snapshot.inherited_uuids,
                   .version = {}};
-  ASSIGN_OR_RETURN(content.version, IdentityOf(image.get()));
-  ASSIGN_OR_RETURN(content.data_bytes, DataBytes(image.get(), snapshot.capacity_bytes));
+  ASSIGN_OR_RETURN(content.version, IdentityOf(opened.image.get()));
+  ASSIGN_OR_RETURN(content.data_bytes, DataBytes(opened.image.get(), snapshot.capacity_bytes));
   return content;
 }
 
 absl::StatusOr<std::unique_ptr<ContentReader>> FilePool::ReadContent(const VolumeId& id) {
+  ASSIGN_OR_RETURN(OpenSnapshot opened, Open(id));
+  return NewImageReader(std::move(opened.image), opened.record.volume.capacity_bytes);
+}
+
+absl::Status FilePool::KeepHeld(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(const pool::VolumeRecord record, Call(*this, pool).volumes.GetContent(id));
-  ASSIGN_OR_RETURN(os::UniqueFd image, OpenVolumeImageToRead(pool.volumes, record));
-  return NewImageReader(std::move(image), record.volume.capacity_bytes);
+  return Call(*this, pool).volumes.KeepHeld(id);
 }
 
 absl::StatusOr<std::unique_ptr<pool::ImageWriter>> FilePool::WriteContent(
@@ -267,13 +270,6 @@ absl::StatusOr<PoolCapacity> FilePool::GetCapacity(Provisioning provisioning) {
   return space_.Capacity(pool, provisioning);
 }
 
-absl::StatusOr<pool::PoolUsage> FilePool::GetUsage() {
-  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
-  ASSIGN_OR_RETURN(pool::PoolUsage usage, space_.Usage(pool));
-  usage.volumes = records_.Count(VolumeRole::kVolume);
-  return usage;
-}
-
 VolumeCondition FilePool::Condition(const Volume& volume) {
   const auto abnormal = [](std::string message) {
     return VolumeCondition{true, std::move(message)};
@@ -287,34 +283,40 @@ VolumeCondition FilePool::Condition(const Volume& volume) {
   const auto size = ImageSize(image->get());
   const auto allocated = ImageAllocated(image->get());
   if (!size.ok() || !allocated.ok()) return abnormal("the image cannot be examined");
-  if (*size < volume.capacity_bytes) {
-    return abnormal(fmt::format("the image has {} bytes, the volume has {}: it was truncated",
-                                *size, volume.capacity_bytes));
+  const std::string problem = ProblemOf(*pool, volume, image->get(), *size, *allocated);
+  return {!problem.empty(), problem.empty() ? "the storage is intact" : problem, *allocated};
+}
+
+// Of an image of these bytes; empty if it is intact.
+std::string FilePool::ProblemOf(const VerifiedPool& pool, const Volume& volume, int image,
+                                Bytes size, Bytes allocated) const {
+  if (size < volume.capacity_bytes) {
+    return fmt::format("the image has {} bytes, the volume has {}: it was truncated", size,
+                       volume.capacity_bytes);
   }
-  if (*size > volume.capacity_bytes) {  // a growth is under way, or its record is an old one
-    const auto record = RecordStore::Read(pool->volumes, volume.id.uuid);
-    ImageBytes bytes(pool->volumes);
+  if (size > volume.capacity_bytes) {  // a growth is under way, or its record is an old one
+    const auto record = RecordStore::Read(pool.volumes, volume.id.uuid);
+    ImageBytes bytes(pool.volumes);
     const absl::Status fits = record.ok() ? pool::RequireSize(bytes, *record) : record.status();
-    if (!fits.ok()) return abnormal(MessageOf(fits));
+    if (!fits.ok()) return MessageOf(fits);
   }
-  if (volume.provisioning == Provisioning::kThick && *allocated < volume.capacity_bytes) {
-    return abnormal(fmt::format("{} of the thick volume is not allocated; staging it refills them",
-                                FormatBytes(volume.capacity_bytes - *allocated)));
+  if (volume.provisioning == Provisioning::kThick && allocated < volume.capacity_bytes) {
+    return fmt::format("{} of the thick volume is not allocated; staging it refills them",
+                       FormatBytes(volume.capacity_bytes - allocated));
   }
   if (volume.provisioning == Provisioning::kThick) {
-    const std::string why = WhyNotThick(image->get(), records_.HasCopies());
-    if (!why.empty()) {
-      return abnormal(fmt::format(
-          "the volume is not thick any more: {}, so an overwrite needs new space; 'Moving a pool' "
-          "in docs/operations.md says how to repair it",
-          why));
-    }
-  } else if (*allocated < volume.capacity_bytes && FileSpace::IsFull(*pool)) {
-    return abnormal(
-        "the filesystem that carries the pool is full: writes to this thin volume may fail where "
-        "they need new space; free room there");
+    const std::string why = WhyNotThick(image, records_.HasCopies());
+    if (why.empty()) return "";
+    return fmt::format(
+        "the volume is not thick any more: {}, so an overwrite needs new space; 'Moving a pool' in "
+        "docs/operations.md says how to repair it",
+        why);
   }
-  return VolumeCondition{false, "the storage is intact"};
+  if (allocated < volume.capacity_bytes && FileSpace::IsFull(pool)) {
+    return "the filesystem that carries the pool is full: writes to this thin volume may fail "
+           "where they need new space; free room there";
+  }
+  return "";
 }
 
 absl::Status FilePool::PublishTo(const VolumeId& id, const std::string& node, AccessMode) {
@@ -359,6 +361,15 @@ absl::Status FilePool::StartFormatting(const VolumeId& id, const std::string& fi
 absl::Status FilePool::FinishFormatting(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
   return Call(*this, pool).volumes.FinishFormatting(id);
+}
+
+absl::StatusOr<Volume> FilePool::TakeOverFilesystem(const VolumeId& id,
+                                                    const std::string& filesystem,
+                                                    const std::string& filesystem_uuid) {
+  ASSIGN_OR_RETURN(const VerifiedPool pool, directory_.Verify());
+  ASSIGN_OR_RETURN(const pool::VolumeRecord record,
+                   Call(*this, pool).volumes.TakeOver(id, filesystem, filesystem_uuid));
+  return WithPool(record.volume);
 }
 
 absl::Status FilePool::FinishAdoption(const VolumeId& id) {

@@ -2,18 +2,23 @@
 // Volumes as image files in a directory on any filesystem, attached as loop devices.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "file/copy_rate.h"
+#include "file/digest_table.h"
 #include "file/file_space.h"
 #include "file/image_devices.h"
 #include "file/pool_directory.h"
 #include "file/record_store.h"
+#include "file/wanted_digests.h"
 #include "os/host_filesystem.h"
+#include "os/unique_fd.h"
 #include "pool/pool.h"
 #include "pool/quiesce.h"
+#include "pool/volume_record.h"
 
 namespace holdfast::file {
 
@@ -21,6 +26,10 @@ namespace holdfast::file {
 inline constexpr std::string_view kSectorSizeKey = "sectorSize";
 // What the keys say of it: 512 or 4096, nothing if they leave it open. INVALID_ARGUMENT otherwise.
 [[nodiscard]] absl::StatusOr<std::optional<std::uint32_t>> ParseSectorSize(const PoolKeys& keys);
+
+// The sector size of new volumes if the keys leave it open.
+[[nodiscard]] std::uint32_t BestSectorSize(bool shares_blocks,
+                                           const os::DirectIoSupport& direct_io);
 
 class FilePool final : public pool::Pool {
  public:
@@ -43,14 +52,26 @@ class FilePool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                          std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<std::vector<pool::UnfinishedVolume>> ListUnfinished() override;
   [[nodiscard]] absl::Status DeleteSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
                                                                   std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::MemberCut>> BeginCut(
+      const VolumeSpec& spec) override;
+  [[nodiscard]] absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
+                                               bool keep) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> MembersOf(const std::string& group) override;
+  [[nodiscard]] std::vector<Volume> Undecided() override;
   [[nodiscard]] absl::StatusOr<pool::SnapshotUse> GetSnapshotUse(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Bytes> AllocatedTo(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Content> DescribeContent(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
       const VolumeId& id) override;
+  [[nodiscard]] absl::Status KeepHeld(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<pool::RangePage> FindRanges(const VolumeId& snapshot,
+                                                           const std::optional<VolumeId>& base,
+                                                           Bytes offset) override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::ImageWriter>> WriteContent(
       const VolumeId& id, const std::string& version) override;
   [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival,
@@ -78,6 +99,9 @@ class FilePool final : public pool::Pool {
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
   [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> TakeOverFilesystem(
+      const VolumeId& id, const std::string& filesystem,
+      const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
 
@@ -91,7 +115,47 @@ class FilePool final : public pool::Pool {
         space_(info_.name, policy) {}
 
   struct Call;
-  [[nodiscard]] VolumeId IdForSpec(const VolumeSpec& spec) const;
+  class Member;
+  // A complete snapshot. Its bytes can be read on when it is deleted.
+  struct OpenSnapshot {
+    pool::VolumeRecord record;
+    os::UniqueFd image;
+  };
+  [[nodiscard]] absl::StatusOr<OpenSnapshot> Open(const VolumeId& snapshot);
+  [[nodiscard]] absl::Status DeleteAs(VolumeRole role, const VolumeId& id);
+  [[nodiscard]] std::string ProblemOf(const VerifiedPool& pool, const Volume& volume, int image,
+                                      Bytes size, Bytes allocated) const;
+  // file_pool_ranges.cc
+  [[nodiscard]] absl::StatusOr<pool::RangePage> Compare(const OpenSnapshot& earlier,
+                                                        const OpenSnapshot& target, Bytes offset);
+  [[nodiscard]] absl::StatusOr<pool::RangePage> CompareImages(const VerifiedPool& pool,
+                                                              const OpenSnapshot& earlier,
+                                                              const OpenSnapshot& target,
+                                                              Bytes common, Bytes offset);
+  [[nodiscard]] absl::StatusOr<pool::RangePage> CompareWithDeleted(const VolumeId& base,
+                                                                   const absl::Status& deleted,
+                                                                   const OpenSnapshot& target,
+                                                                   Bytes offset);
+  [[nodiscard]] absl::StatusOr<pool::RangePage> CompareWithTable(const VerifiedPool& pool,
+                                                                 DigestTable& base,
+                                                                 const OpenSnapshot& target,
+                                                                 Bytes common, Bytes offset);
+  // file_pool_digests.cc
+  [[nodiscard]] absl::StatusOr<std::optional<DigestTable>> OpenDigests(
+      const VerifiedPool& pool, const OpenSnapshot& snapshot);
+  // Has another one made of a snapshot whose table is damaged.
+  void ReplaceIfDamaged(const VerifiedPool& pool, const OpenSnapshot& snapshot,
+                        const std::optional<DigestTable>& table);
+  struct Donor;
+  [[nodiscard]] std::optional<Donor> FindDonor(const VerifiedPool& pool,
+                                               const OpenSnapshot& snapshot);
+  [[nodiscard]] absl::StatusOr<bool> ContinueDigests(const VerifiedPool& pool,
+                                                     const VolumeId& snapshot, Bytes& reached);
+  // Whether its table of digests is not wanted any more.
+  [[nodiscard]] absl::StatusOr<bool> MakeDigests(const VerifiedPool& pool,
+                                                 const VolumeId& snapshot);
+  // Whether there were tables of deleted snapshots that nothing needs.
+  [[nodiscard]] absl::StatusOr<bool> RemoveUnneededTables(const VerifiedPool& pool);
   [[nodiscard]] std::vector<Volume> ListOf(VolumeRole role, const std::string& after_uuid,
                                            std::size_t limit) const;
   [[nodiscard]] VolumeId IdOfUuid(const std::string& uuid) const;
@@ -104,6 +168,8 @@ class FilePool final : public pool::Pool {
   ImageDevices devices_;
   FileSpace space_;
   CopyRate copy_rate_;
+  WantedDigests wanted_digests_;
+  std::atomic<Bytes> unshared_{0};
 };
 
 }  // namespace holdfast::file

@@ -11,9 +11,11 @@
 namespace holdfast::file {
 namespace {
 
-// Counting what thin images have allocated takes some 10 us for each, so it must not take more
-// than this part of the time where the room changes all the time.
+// Counting what thin images have allocated takes some 10 us for each, and for those that share
+// blocks as long as a look at all their extents, so it must not take more than this part of the
+// time where the room changes all the time.
 constexpr int kCountingShare = 100;
+constexpr std::chrono::milliseconds kQuickCount{10};
 
 // A directory, an image, a record and its temporary file.
 constexpr std::int64_t kInodesOfVolume = 4;
@@ -52,14 +54,16 @@ class LedgerReservation final : public pool::Reservation {
 
 // Room that a thin volume has given back (trimmed) is owed to it again, so fresh room is compared
 // only with fresh sums; with older ones, only as much room counts as there was then.
-absl::StatusOr<pool::Room> FileSpace::CountedRoom(const VerifiedPool& pool) {
+absl::StatusOr<pool::Room> FileSpace::CountedRoom(const VerifiedPool& pool, Recount recount) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   pool::Room room = ReservableRoom(space);
   const auto start = std::chrono::steady_clock::now();
   {
     const MutexLock lock(mutex_);
-    const bool changed = room.available != counted_room_;
-    if (!changed || start - counted_at_ < kCountingShare * count_took_) {
+    const bool unchanged = recount == Recount::kIfRoomChanged && room.available == counted_room_;
+    const bool quick = recount == Recount::kIfQuick && count_took_ < kQuickCount;
+    const bool recent = start - counted_at_ < kCountingShare * count_took_;
+    if (unchanged || (recent && !quick)) {
       room.available = std::min(room.available, counted_room_);
       return room;
     }
@@ -81,7 +85,7 @@ bool FileSpace::IsFull(const VerifiedPool& pool) {
 
 absl::StatusOr<PoolCapacity> FileSpace::Capacity(const VerifiedPool& pool,
                                                  Provisioning provisioning) {
-  ASSIGN_OR_RETURN(const pool::Room room, CountedRoom(pool));
+  ASSIGN_OR_RETURN(const pool::Room room, CountedRoom(pool, Recount::kIfRoomChanged));
   const Bytes largest = ledger_.LargestReservation(provisioning, room);
   return PoolCapacity{.available_bytes = largest,
                       .maximum_volume_bytes = largest,
@@ -91,8 +95,7 @@ absl::StatusOr<PoolCapacity> FileSpace::Capacity(const VerifiedPool& pool,
 absl::StatusOr<pool::PoolUsage> FileSpace::Usage(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   const pool::Room room = RoomOf(space);
-  const pool::Room reservable = ReservableRoom(space);
-  ledger_.Recount(AllocationMeter(pool));
+  ASSIGN_OR_RETURN(const pool::Room reservable, CountedRoom(pool, Recount::kIfQuick));
   return pool::PoolUsage{
       .total = room.total,
       .free = room.available,
@@ -100,7 +103,8 @@ absl::StatusOr<pool::PoolUsage> FileSpace::Usage(const VerifiedPool& pool) {
       .thick_provisioned = ledger_.Provisioned(Provisioning::kThick),
       .thin_provisioned = ledger_.Provisioned(Provisioning::kThin),
       .thick_available = ledger_.LargestReservation(Provisioning::kThick, reservable),
-      .thin_available = ledger_.LargestReservation(Provisioning::kThin, reservable)};
+      .thin_available = ledger_.LargestReservation(Provisioning::kThin, reservable),
+      .thin_unallocated = ledger_.Unallocated(Provisioning::kThin)};
 }
 
 absl::StatusOr<std::unique_ptr<pool::Reservation>> FileSpace::Reserve(const VerifiedPool& pool,

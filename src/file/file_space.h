@@ -39,8 +39,9 @@ class FileSpace final {
 
  private:
   absl::StatusOr<pool::Room> MeasureRoom(const VerifiedPool& pool);
+  enum class Recount { kIfRoomChanged, kIfQuick };
   // The room, counted against allocations that are as old as it.
-  absl::StatusOr<pool::Room> CountedRoom(const VerifiedPool& pool);
+  absl::StatusOr<pool::Room> CountedRoom(const VerifiedPool& pool, Recount recount);
   pool::Ledger::MeasureRoom RoomMeter(const VerifiedPool& pool);
   static pool::Ledger::MeasureAllocated AllocationMeter(const VerifiedPool& pool);
 

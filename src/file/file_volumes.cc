@@ -13,6 +13,7 @@
 #include "file/image_copy.h"
 #include "file/image_evidence.h"
 #include "file/image_file.h"
+#include "file/kept_digests.h"
 #include "file/volume_image.h"
 #include "os/file.h"
 
@@ -21,7 +22,11 @@ absl::StatusOr<pool::VolumeRecord> FileRecords::Read(const std::string& uuid) {
   return RecordStore::Read(pool_.volumes, uuid);
 }
 
+// What is known of an earlier snapshot of that name is not known of this one.
 absl::Status FileRecords::Insert(const pool::VolumeRecord& record) {
+  if (record.volume.role == VolumeRole::kSnapshot) {
+    RETURN_IF_ERROR(RemoveKeptTablesOf(pool_.root, record.volume.id.uuid));
+  }
   return records_.Write(pool_.volumes, record);
 }
 
@@ -141,12 +146,16 @@ absl::Status FileBackend::Discard(const pool::VolumeRecord& record) {
 }
 
 // Only names that Holdfast makes are removed; anything else keeps the directory, and the error says
-// so.
+// so. A table of digests outlives its snapshot, unless there is a new one of that UUID.
 absl::Status FileBackend::Purge(const std::string& uuid) {
   const auto directory = os::OpenDirectoryAt(pool_.trash, uuid);
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   RETURN_IF_ERROR(directory.status());
-  for (const char* name : {kImageName, kTemporaryRecordName, kRecordName}) {
+  if (!os::ExistsAt(pool_.volumes, uuid)) {
+    RETURN_IF_ERROR(KeepTable(pool_.root, directory->get(), uuid));
+  }
+  for (const char* name :
+       {kImageName, kTemporaryDigestsName, kDigestsName, kTemporaryRecordName, kRecordName}) {
     RETURN_IF_ERROR(os::RemoveFileAt(directory->get(), name));
   }
   return os::RemoveEmptyDirectoryAt(pool_.trash, uuid);
@@ -155,7 +164,8 @@ absl::Status FileBackend::Purge(const std::string& uuid) {
 bool FileBackend::HasDiscarded(const std::string& uuid) { return os::ExistsAt(pool_.trash, uuid); }
 
 absl::Status FileBackend::RequireOnlyOwn(const std::string& uuid) {
-  constexpr std::array<std::string_view, 3> kOwn = {kImageName, kRecordName, kTemporaryRecordName};
+  constexpr std::array<std::string_view, 5> kOwn = {kImageName, kRecordName, kTemporaryRecordName,
+                                                    kDigestsName, kTemporaryDigestsName};
   ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectoryAt(pool_.volumes, uuid));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, os::ListDirectory(directory.get()));
   for (const std::string& name : names) {

@@ -3,6 +3,7 @@
 // volume with record.json and image, which is moved to the trash as a whole.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -64,18 +65,21 @@ class FileBackend final : public pool::VolumeBackend {
   // Holds back the writers of a volume's mounted device, as pool::Quiesce.
   using Quiesce = std::function<absl::StatusOr<std::unique_ptr<pool::Quiet>>(
       const std::string& uuid, const os::BlockDevice& device, const CutOptions& options)>;
-  // How a volume that is in use is copied.
+  // How a volume that is in use is copied, and what copies tell about the pool.
   struct Copying {
     Quiesce quiesce;
-    CopyRate& rate;  // outlives this
+    CopyRate& rate;                // outlives this
+    std::atomic<Bytes>& unshared;  // the same; as of UnshareImage
     CutOptions cut;
   };
   // `has_copies` as in WhyNotThick.
-  FileBackend(ImageDevices& devices, const VerifiedPool& pool, Copying copying, bool has_copies)
+  FileBackend(ImageDevices& devices, const VerifiedPool& pool, const Copying& copying,
+              bool has_copies)
       : devices_(devices),
         pool_(pool),
-        quiesce_(std::move(copying.quiesce)),
+        quiesce_(copying.quiesce),
         copy_rate_(copying.rate),
+        unshared_(copying.unshared),
         cut_(copying.cut),
         has_copies_(has_copies),
         bytes_(pool.volumes) {}
@@ -95,10 +99,18 @@ class FileBackend final : public pool::VolumeBackend {
   absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override {
     return bytes_.IsMarkedCopied(record);
   }
-  std::string NewName(const std::string&) override { return {}; }
+  std::string NewName(const pool::VolumeRecord&, const pool::VolumeRecord*) override { return {}; }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
-  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(
-      const pool::VolumeRecord& source) override;
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(const pool::VolumeRecord& source,
+                                                             VolumeRole role) override;
+  absl::Status RequireCutsTogether() override;
+  absl::Status PrepareCut(const pool::VolumeRecord& source,
+                          const pool::VolumeRecord& record) override;
+  absl::StatusOr<Held> HoldWriters(const pool::VolumeRecord& source) override;
+  absl::Status CutHeld(const pool::VolumeRecord& source, const pool::VolumeRecord& record,
+                       const Held& held) override;
+  absl::StatusOr<std::string> FinishCut(const pool::VolumeRecord& source,
+                                        const pool::VolumeRecord& record) override;
   absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
                                const pool::VolumeRecord& record) override;
   absl::Status RequireUnchanged(const pool::VolumeRecord& source,
@@ -139,6 +151,9 @@ class FileBackend final : public pool::VolumeBackend {
                           int source_fd, int directory_fd);
   absl::Status RequireShortFreeze(const pool::VolumeRecord& source, int source_fd);
   void MeasureCopyRate(const pool::VolumeRecord& source, int source_fd);
+  // Has on the device what was written through a mounted filesystem, and holds back its writers if
+  // `freeze` is set and they can be.
+  absl::StatusOr<Held> Hold(const pool::VolumeRecord& source, bool freeze);
   static absl::Status MakeRoom(const pool::VolumeRecord& source, const pool::VolumeRecord& record,
                                int source_fd, int directory_fd);
   bool CanShareBlocks();
@@ -146,6 +161,7 @@ class FileBackend final : public pool::VolumeBackend {
   const VerifiedPool& pool_;
   const Quiesce quiesce_;
   CopyRate& copy_rate_;
+  std::atomic<Bytes>& unshared_;
   const CutOptions cut_;
   const bool has_copies_;
   std::optional<bool> can_share_{};  // not looked at yet

@@ -22,9 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLongestCloning{10};
-// Of one call of CopyOn. A kill makes it copy no more than this again.
+// Of one call of CopyOn, whichever comes first. A kill makes it copy no more than this again.
 constexpr std::chrono::milliseconds kStepTime{500};
-constexpr Bytes kStepBytes = 256 * kMiB;
+constexpr Bytes kStepBytes = 512 * kMiB;
 constexpr std::chrono::milliseconds kSampleTime{250};
 constexpr Bytes kSampleBytes = 16 * kMiB;
 
@@ -51,19 +51,21 @@ absl::Status RequireCopied(const pool::VolumeRecord& source, int image_fd) {
 absl::Status FileBackend::CloneQuietly(const pool::VolumeRecord& source, int source_fd,
                                        int directory_fd) {
   const std::string& uuid = source.volume.id.uuid;
+  ASSIGN_OR_RETURN(const os::UniqueFd image, CreateImage(directory_fd));
   ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(source_fd, uuid));
-  if (!device) return CloneImage(source_fd, directory_fd);
-  ASSIGN_OR_RETURN(const std::unique_ptr<pool::Quiet> quiet,
-                   quiesce_(uuid, *device, {cut_.freeze, kLongestCloning}));
+  if (!device) return CloneImage(source_fd, image.get());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<pool::Quiet> quiet,
+      quiesce_(uuid, *device, {.freeze = cut_.freeze, .longest_freeze = kLongestCloning}));
   // What writers of a raw device have left in the page cache.
   if (quiet == nullptr) RETURN_IF_ERROR(os::FlushBlockDevice(*device));
-  const absl::Status cloned = CloneImage(source_fd, directory_fd);
+  const absl::Status cloned = CloneImage(source_fd, image.get());
   const absl::Status ended = quiet == nullptr ? absl::OkStatus() : quiet->End();
   return cloned.ok() ? ended : cloned;
 }
 
 absl::StatusOr<std::optional<pool::CopyProgress>> FileBackend::PlanCopy(
-    const pool::VolumeRecord& source) {
+    const pool::VolumeRecord& source, VolumeRole) {
   if (CanShareBlocks()) return std::nullopt;
   const std::string& uuid = source.volume.id.uuid;
   ASSIGN_OR_RETURN(const os::UniqueFd from, OpenVolumeImageToRead(pool_.volumes, source));
@@ -199,6 +201,57 @@ void FileBackend::MeasureCopyRate(const pool::VolumeRecord& source, int source_f
   if (copied.ok()) copy_rate_.Note(copied->copied, copied->took);
 }
 
+absl::Status FileBackend::RequireCutsTogether() {
+  if (CanShareBlocks()) return absl::OkStatus();
+  return FailedPrecondition(
+      "the filesystem that carries the pool cannot share blocks between files, so its volumes "
+      "cannot be in a group snapshot: that needs xfs (made with reflink=1) or btrfs under the "
+      "pool");
+}
+
+absl::Status FileBackend::PrepareCut(const pool::VolumeRecord& source, const pool::VolumeRecord&) {
+  return Hold(source, /*freeze=*/false).status();
+}
+
+absl::StatusOr<pool::VolumeBackend::Held> FileBackend::HoldWriters(
+    const pool::VolumeRecord& source) {
+  return Hold(source, /*freeze=*/true);
+}
+
+absl::StatusOr<pool::VolumeBackend::Held> FileBackend::Hold(const pool::VolumeRecord& source,
+                                                            bool freeze) {
+  const std::string& uuid = source.volume.id.uuid;
+  ASSIGN_OR_RETURN(const os::UniqueFd from, OpenVolumeImageToRead(pool_.volumes, source));
+  ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(from.get(), uuid));
+  Held held;
+  if (!device) return held;
+  held.in_use = true;
+  ASSIGN_OR_RETURN(held.quiet, quiesce_(uuid, *device,
+                                        {.freeze = freeze, .longest_freeze = cut_.longest_freeze}));
+  return held;
+}
+
+absl::Status FileBackend::CutHeld(const pool::VolumeRecord& source,
+                                  const pool::VolumeRecord& record, const Held& held) {
+  ASSIGN_OR_RETURN(const os::UniqueFd from, OpenVolumeImageToRead(pool_.volumes, source));
+  ASSIGN_OR_RETURN(const os::UniqueFd directory,
+                   os::OpenDirectoryAt(pool_.volumes, record.volume.id.uuid));
+  ASSIGN_OR_RETURN(const os::UniqueFd image, CreateImage(directory.get()));
+  if (held.quiet != nullptr) return CloneImage(from.get(), image.get());
+  ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(from.get(), source.volume.id.uuid));
+  // What writers of a raw device have left in the page cache.
+  if (device) RETURN_IF_ERROR(os::FlushBlockDevice(*device));
+  return CloneImage(from.get(), image.get());
+}
+
+absl::StatusOr<std::string> FileBackend::FinishCut(const pool::VolumeRecord& source,
+                                                   const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
+  RETURN_IF_ERROR(os::Sync(image.get(), "image"));
+  RETURN_IF_ERROR(RequireCopied(source, image.get()));
+  return std::string();
+}
+
 bool FileBackend::CanShareBlocks() {
   if (!can_share_) can_share_ = os::CanShareBlocks(pool_.volumes);
   return *can_share_;
@@ -217,7 +270,7 @@ absl::StatusOr<bool> FileBackend::SharesStorage(const pool::VolumeRecord& record
 absl::StatusOr<bool> FileBackend::Unshare(const pool::VolumeRecord& record) {
   ASSIGN_OR_RETURN(const os::UniqueFd image, OpenVolumeImage(pool_.volumes, record));
   ASSIGN_OR_RETURN(const auto device, devices_.FindOfImage(image.get(), record.volume.id.uuid));
-  return UnshareImage(image.get(), device ? Writers::kADevice : Writers::kNone);
+  return UnshareImage(image.get(), device ? Writers::kADevice : Writers::kNone, unshared_);
 }
 
 }  // namespace holdfast::file

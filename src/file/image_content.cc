@@ -15,6 +15,9 @@
 namespace holdfast::file {
 namespace {
 
+constexpr Bytes kWriteEvery = 8 * kMiB;
+constexpr Bytes kAhead = 8 * kMiB;
+
 // What was read or written once is of no use to others: it must not take their place in the page
 // cache.
 void DropFromCache(int fd, Bytes offset, Bytes size) {
@@ -33,6 +36,7 @@ class ImageReader final : public ContentReader {
     if (offset >= size_) return std::nullopt;
     ContentPiece piece{.offset = offset, .bytes = {}};
     piece.bytes.resize(static_cast<std::size_t>(std::min(kContentPiece, data_end_ - offset)));
+    ReadAhead(offset);
     std::size_t done = 0;
     while (done < piece.bytes.size()) {
       const ssize_t read = ::pread(image_.get(), piece.bytes.data() + done,
@@ -47,6 +51,15 @@ class ImageReader final : public ContentReader {
   }
 
  private:
+  // While a piece is sent, the disk reads the next ones.
+  void ReadAhead(Bytes offset) {
+    const Bytes end = std::min(offset + kAhead, data_end_);
+    const Bytes begin = std::max(offset, ahead_);
+    if (end - begin < kAhead / 2 && end < data_end_) return;
+    (void)::posix_fadvise(image_.get(), begin, end - begin, POSIX_FADV_WILLNEED);
+    ahead_ = end;
+  }
+
   absl::Status FindData(Bytes offset) {
     data_begin_ = data_end_ = size_;
     if (offset >= size_) return absl::OkStatus();
@@ -64,12 +77,16 @@ class ImageReader final : public ContentReader {
   const Bytes size_;
   Bytes data_begin_ = 0;  // of the data that was found last
   Bytes data_end_ = 0;
+  Bytes ahead_ = 0;  // all before it has been asked for
 };
 
 class ImageFiller final : public pool::ImageWriter {
  public:
   ImageFiller(os::UniqueFd image, const pool::CopyProgress& progress)
-      : image_(std::move(image)), arrival_(progress.arrival), kept_(progress.copied_to) {}
+      : image_(std::move(image)),
+        arrival_(progress.arrival),
+        kept_(progress.copied_to),
+        begun_(kept_) {}
 
   [[nodiscard]] const std::string& arrival() const override { return arrival_; }
   [[nodiscard]] Bytes kept() const override { return kept_; }
@@ -83,6 +100,7 @@ class ImageFiller final : public pool::ImageWriter {
       done += static_cast<std::size_t>(written);
     }
     end_ = std::max(end_, offset + static_cast<Bytes>(bytes.size()));
+    BeginWriting();
     return absl::OkStatus();
   }
 
@@ -94,9 +112,17 @@ class ImageFiller final : public pool::ImageWriter {
   }
 
  private:
+  // While more arrives, the disk is not idle until the sync.
+  void BeginWriting() {
+    if (end_ - begun_ < kWriteEvery) return;
+    (void)::sync_file_range(image_.get(), begun_, end_ - begun_, SYNC_FILE_RANGE_WRITE);
+    begun_ = end_;
+  }
+
   const os::UniqueFd image_;
   const std::string arrival_;
   Bytes kept_;
+  Bytes begun_;    // before it, all is on its way to the disk
   Bytes end_ = 0;  // of what was written
 };
 

@@ -62,11 +62,27 @@ absl::Status Unshare(int image_fd, const os::Extent& piece, Writers writers) {
   return writers == Writers::kNone ? Rewrite(image_fd, piece) : CannotBesideWriter();
 }
 
+// True when all of it has blocks of its own, durably.
+absl::StatusOr<bool> UnshareForAWhile(int image_fd, Writers writers, std::atomic<Bytes>& unshared) {
+  const auto end = Clock::now() + kTime;
+  for (Bytes at = 0; Clock::now() < end;) {
+    ASSIGN_OR_RETURN(const auto extent, os::NextSharedExtent(image_fd, at));
+    if (!extent) {
+      RETURN_IF_ERROR(os::Sync(image_fd, "image"));
+      return true;
+    }
+    const os::Extent piece{extent->begin, std::min(extent->end, extent->begin + kPiece)};
+    RETURN_IF_ERROR(Unshare(image_fd, piece, writers));
+    unshared += piece.end - piece.begin;
+    at = piece.end;
+  }
+  return false;
+}
+
 }  // namespace
 
-absl::Status CloneImage(int source_fd, int directory_fd) {
-  ASSIGN_OR_RETURN(const os::UniqueFd image, CreateImage(directory_fd));
-  const absl::Status cloned = os::CloneFile(source_fd, image.get());
+absl::Status CloneImage(int source_fd, int image_fd) {
+  const absl::Status cloned = os::CloneFile(source_fd, image_fd);
   if (!absl::IsUnimplemented(cloned)) return cloned;
   return FailedPrecondition(
       "the filesystem that carries the pool cannot share blocks between files: snapshots and "
@@ -100,20 +116,14 @@ absl::StatusOr<Bytes> OwnBytes(int image_fd) {
   return std::max<Bytes>(0, allocated - shared);
 }
 
-absl::StatusOr<bool> UnshareImage(int image_fd, Writers writers) {
-  const auto end = Clock::now() + kTime;
-  for (Bytes at = 0; Clock::now() < end;) {
-    ASSIGN_OR_RETURN(const auto extent, os::NextSharedExtent(image_fd, at));
-    if (!extent) {
-      RETURN_IF_ERROR(os::Sync(image_fd, "image"));
-      RETURN_IF_ERROR(WriteMark(image_fd, kMark, kOwnBlocks).status());
-      return true;
-    }
-    const os::Extent piece{extent->begin, std::min(extent->end, extent->begin + kPiece)};
-    RETURN_IF_ERROR(Unshare(image_fd, piece, writers));
-    at = piece.end;
-  }
-  return false;
+absl::StatusOr<bool> UnshareImage(int image_fd, Writers writers, std::atomic<Bytes>& unshared) {
+  // What is reserved would be counted with the image.
+  RETURN_IF_ERROR(os::SetCowReserve(image_fd, os::CowReserve::kNone));
+  auto complete = UnshareForAWhile(image_fd, writers, unshared);
+  RETURN_IF_ERROR(os::SetCowReserve(image_fd, os::CowReserve::kDefault));
+  RETURN_IF_ERROR(complete.status());
+  if (*complete) RETURN_IF_ERROR(WriteMark(image_fd, kMark, kOwnBlocks).status());
+  return complete;
 }
 
 }  // namespace holdfast::file

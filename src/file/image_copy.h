@@ -4,16 +4,17 @@
 // get blocks of their own afterwards; file/data_copy.h is for the others.
 #pragma once
 
+#include <atomic>
+
 #include "core/bytes.h"
 #include "core/status.h"
 
 namespace holdfast::file {
 
-// Makes a new image with the bytes of the open file `source_fd` at one instant, in a time that
+// Gives a new, empty image the bytes of the open file `source_fd` at one instant, in a time that
 // depends on the number of extents and not on the size. Not durable until it is synced.
-// ALREADY_EXISTS if there is an image; FAILED_PRECONDITION if the host filesystem cannot share
-// blocks (it is neither xfs nor btrfs).
-[[nodiscard]] absl::Status CloneImage(int source_fd, int directory_fd);
+// FAILED_PRECONDITION if the host filesystem cannot share blocks (it is neither xfs nor btrfs).
+[[nodiscard]] absl::Status CloneImage(int source_fd, int image_fd);
 
 // Notes with the image that it is a complete copy of its source, durably, and whether it may share
 // blocks with it. RESOURCE_EXHAUSTED without room for the note: nothing else tells a copy in use
@@ -35,8 +36,10 @@ namespace holdfast::file {
 enum class Writers { kNone, kADevice };
 
 // Gives the copy blocks of its own, for about half a second; true when it has all, which is noted
-// with it. FAILED_PRECONDITION if the host filesystem cannot do that beside a writer (btrfs);
-// RESOURCE_EXHAUSTED without room. The bytes stay what they are, also if the machine stops.
-[[nodiscard]] absl::StatusOr<bool> UnshareImage(int image_fd, Writers writers);
+// with it. Adds to `unshared` how many bytes got them, also when it fails. FAILED_PRECONDITION if
+// the host filesystem cannot do that beside a writer (btrfs); RESOURCE_EXHAUSTED without room. The
+// bytes stay what they are, also if the machine stops.
+[[nodiscard]] absl::StatusOr<bool> UnshareImage(int image_fd, Writers writers,
+                                                std::atomic<Bytes>& unshared);
 
 }  // namespace holdfast::file

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file/image_devices.h"
 
+#include <algorithm>
+
 #include "core/log.h"
 #include "file/image_file.h"
 #include "file/loop_label.h"
@@ -145,6 +147,19 @@ std::vector<std::string> ImageDevices::List(int volumes_fd) {
     uuids.push_back(uuid);
   }
   return uuids;
+}
+
+std::size_t ImageDevices::CountWithoutDirectIo() {
+  if (!direct_io_) return 0;
+  std::map<std::string, int> known;
+  {
+    const MutexLock lock(mutex_);
+    known = loop_hints_;
+  }
+  return static_cast<std::size_t>(std::ranges::count_if(known, [](const auto& hint) {
+    const auto file = os::FileOfLoop(hint.second);
+    return file && !file->direct_io && UuidOfImagePath(file->path) == hint.first;
+  }));
 }
 
 absl::Status ImageDevices::UnmapAbsent(const VolumeId& id) {

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "core/disk_names.h"
+#include "os/extent_walk.h"
 #include "os/file.h"
 #include "os/file_flags.h"
 #include "os/shared_extents.h"
@@ -17,10 +20,15 @@ namespace {
 constexpr int kPrivate = 0600;
 constexpr Bytes kStatBlock = 512;  // unit of st_blocks, stat(2)
 
-absl::Status Fallocate(int image_fd, int mode, Bytes size, std::string_view what) {
+struct Range {
+  Bytes begin = 0;
+  Bytes end = 0;
+};
+
+absl::Status Fallocate(int image_fd, int mode, const Range& range, std::string_view what) {
   int result = 0;
   do {
-    result = ::fallocate(image_fd, mode, 0, size);
+    result = ::fallocate(image_fd, mode, range.begin, range.end - range.begin);
   } while (result != 0 && errno == EINTR);
   return result == 0 ? absl::OkStatus() : AllocationError(errno, what);
 }
@@ -34,6 +42,40 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
   struct stat facts {};
   if (::fstat(image_fd, &facts) != 0) return OsError(errno, "cannot stat image");
   return facts;
+}
+
+// What of the first `size` bytes has no extent.
+absl::StatusOr<std::vector<Range>> Gaps(int image_fd, Bytes size) {
+  ASSIGN_OR_RETURN(const struct stat facts, StatOf(image_fd));
+  const Bytes present = std::min<Bytes>(facts.st_size, size);
+  std::vector<Range> gaps;
+  Bytes reached = 0;
+  const auto reach = [&](Bytes begin, Bytes end) {
+    if (begin > reached) gaps.push_back({reached, std::min(begin, size)});
+    reached = std::max(reached, end);
+  };
+  if (present > 0) {
+    const os::ExtentWalk walk{.begin = 0, .end = present, .flush = false, .limit = 0};
+    RETURN_IF_ERROR(os::WalkExtents(image_fd, walk, [&](const fiemap_extent& extent) {
+      const auto begin = static_cast<Bytes>(extent.fe_logical);
+      reach(begin, std::min(begin + static_cast<Bytes>(extent.fe_length), present));
+      return reached < present;
+    }));
+  }
+  reach(size, size);
+  return gaps;
+}
+
+// xfs sets room aside for all of a range before it looks at what is allocated already
+// (fs/xfs/xfs_bmap_util.c, xfs_alloc_file_space): a volume of more than half the disk could not
+// grow at all. So what a whole range has no room for is allocated gap by gap.
+absl::Status Allocate(int image_fd, Bytes size, std::string_view what) {
+  const absl::Status whole = Fallocate(image_fd, 0, {0, size}, what);
+  if (!absl::IsResourceExhausted(whole)) return whole;
+  const auto gaps = Gaps(image_fd, size);
+  if (!gaps.ok()) return whole;
+  for (const Range& gap : *gaps) RETURN_IF_ERROR(Fallocate(image_fd, 0, gap, what));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -101,7 +143,7 @@ absl::StatusOr<Bytes> ImageAllocated(int image_fd) {
 
 absl::Status ExtendImage(int image_fd, Bytes size, Provisioning provisioning) {
   if (provisioning == Provisioning::kThick) {
-    RETURN_IF_ERROR(Fallocate(image_fd, 0, size, "cannot allocate the image"));
+    RETURN_IF_ERROR(Allocate(image_fd, size, "cannot allocate the image"));
   } else {
     ASSIGN_OR_RETURN(const Bytes present, ImageSize(image_fd));
     if (present < size) RETURN_IF_ERROR(Truncate(image_fd, size));
@@ -117,7 +159,7 @@ absl::Status CutOffImage(int image_fd, Bytes size) {
 absl::Status RefillHoles(int image_fd, Bytes size) {
   ASSIGN_OR_RETURN(const Bytes allocated, ImageAllocated(image_fd));
   if (allocated >= size) return absl::OkStatus();
-  return Fallocate(image_fd, 0, size, "cannot refill the holes of the image");
+  return Allocate(image_fd, size, "cannot refill the holes of the image");
 }
 
 std::string WhyNotThick(int image_fd, bool has_copies) {
@@ -132,7 +174,7 @@ std::string WhyNotThick(int image_fd, bool has_copies) {
 }
 
 absl::Status ZeroImage(int image_fd, Bytes size, Provisioning provisioning) {
-  RETURN_IF_ERROR(Fallocate(image_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size,
+  RETURN_IF_ERROR(Fallocate(image_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, {0, size},
                             "cannot make the image blank"));
   return ExtendImage(image_fd, size, provisioning);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file/record_store.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/disk_names.h"
 #include "file/image_file.h"
 #include "os/file.h"
@@ -47,15 +50,23 @@ absl::Status RecordStore::Write(int volumes_fd, const pool::VolumeRecord& record
     directory = os::OpenDirectoryAt(volumes_fd, uuid);
   }
   RETURN_IF_ERROR(directory.status());
-  RETURN_IF_ERROR(os::WriteFileDurably(directory->get(), kRecordName, pool::EncodeRecord(record)));
-  Remember(record.volume);
-  return absl::OkStatus();
+  const absl::Status written =
+      os::WriteFileDurably(directory->get(), kRecordName, pool::EncodeRecord(record));
+  if (written.ok()) {
+    Remember(record.volume);
+    return written;
+  }
+  // The file may be the new one all the same, only perhaps not durable.
+  const auto there = Read(volumes_fd, uuid);
+  if (there.ok()) Remember(there->volume);
+  return written;
 }
 
 void RecordStore::Forget(const std::string& uuid) {
   const MutexLock lock(mutex_);
   Erase(volumes_, uuid);
   Erase(snapshots_, uuid);
+  undecided_.erase(uuid);
 }
 
 bool RecordStore::Lists(const std::string& uuid) const {
@@ -91,6 +102,8 @@ void RecordStore::Remember(const Volume& volume) {
   const MutexLock lock(mutex_);
   auto& index = volume.role == VolumeRole::kVolume ? volumes_ : snapshots_;
   Erase(index, volume.id.uuid);
+  undecided_.erase(volume.id.uuid);
+  if (volume.state == VolumeState::kCut) undecided_.emplace(volume.id.uuid, volume);
   if (!pool::IsUsable(volume.state)) return;
   index.emplace(volume.id.uuid, volume);
   if (volume.source) ++copies_;
@@ -105,6 +118,35 @@ std::vector<std::string> RecordStore::CopiesUnderWay(const ContentSource& source
     const Volume& copy = volume == volumes_.end() ? snapshots_.at(uuid) : volume->second;
     if (copy.source->role == source.role && copy.source->id.uuid == source.id.uuid) {
       uuids.push_back(uuid);
+    }
+  }
+  return uuids;
+}
+
+std::vector<Volume> RecordStore::Undecided() const {
+  const MutexLock lock(mutex_);
+  std::vector<Volume> snapshots;
+  for (const auto& [uuid, snapshot] : undecided_) snapshots.push_back(snapshot);
+  return snapshots;
+}
+
+std::vector<std::string> RecordStore::VolumesUnderWay() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uuids;
+  std::ranges::copy_if(copying_, std::back_inserter(uuids),
+                       [this](const std::string& uuid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                         return volumes_.contains(uuid);
+                       });
+  return uuids;
+}
+
+std::set<std::string> RecordStore::VolumesOfAnyUse() const {
+  const MutexLock lock(mutex_);
+  std::set<std::string> uuids;
+  for (const auto& [uuid, volume] : volumes_) uuids.insert(uuid);
+  for (const auto* const index : {&snapshots_, &undecided_}) {
+    for (const auto& [uuid, snapshot] : *index) {
+      if (snapshot.source) uuids.insert(snapshot.source->id.uuid);
     }
   }
   return uuids;

@@ -25,10 +25,10 @@ class RecordStore final {
                                                                const std::string& uuid);
 
   // Makes the record durable (and the directory, if it is new; its name becomes durable with the
-  // caller's sync of volumes_fd).
+  // caller's sync of volumes_fd). After an error the list has the record that is on the disk.
   [[nodiscard]] absl::Status Write(int volumes_fd, const pool::VolumeRecord& record);
 
-  // Puts a volume that was found on disk into the list, if it is usable.
+  // Puts a volume that was found on disk into the list, if it is usable or undecided.
   void Remember(const Volume& volume);
 
   // Takes the volume out of the list: its directory has gone.
@@ -47,6 +47,12 @@ class RecordStore final {
   [[nodiscard]] std::size_t Count(VolumeRole role) const;
   // The UUIDs of what is in state copying with this source.
   [[nodiscard]] std::vector<std::string> CopiesUnderWay(const ContentSource& source) const;
+  // Snapshots in state cut, which no list has.
+  [[nodiscard]] std::vector<Volume> Undecided() const;
+  // The UUIDs of the volumes in state copying.
+  [[nodiscard]] std::vector<std::string> VolumesUnderWay() const;
+  // The UUIDs of all usable volumes, and of those that usable or undecided snapshots are of.
+  [[nodiscard]] std::set<std::string> VolumesOfAnyUse() const;
   // Whether a usable volume or snapshot is a copy.
   [[nodiscard]] bool HasCopies() const;
 
@@ -58,6 +64,7 @@ class RecordStore final {
   // Usable ones by uuid.
   std::map<std::string, Volume> volumes_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Volume> snapshots_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Volume> undecided_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> copying_ ABSL_GUARDED_BY(mutex_);  // uuids, of both
   std::size_t copies_ ABSL_GUARDED_BY(mutex_) = 0;         // among both
 };

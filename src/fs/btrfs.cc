@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "core/long_work.h"
+#include "fs/btrfs_identity.h"
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
@@ -169,13 +170,14 @@ class BtrfsFilesystem final : public Filesystem {
     return false;
   }
 
-  // -M changes the superblock alone (metadata_uuid, Linux 5.0) and leaves the log to the mount.
   absl::Status ChangeUuid(const os::BlockDevice& device, const std::string& uuid,
                           const std::string&) const override {
     ASSIGN_OR_RETURN(const bool interrupted, IsChangingUuid(device));
     if (!interrupted && HasUuid(device, uuid)) return absl::OkStatus();
-    // Not -M, which changes the superblock alone: what a kill leaves of that no program completes.
-    // -U writes all metadata, and -u goes on where it was interrupted.
+    ASSIGN_OR_RETURN(const bool keeps, KeepsMetadataUuid(device));
+    if (!interrupted && keeps) return ChangeBtrfsSuperblock(device, uuid);
+    // Not -M: what a kill leaves of that no program completes. -U writes all metadata, and -u goes
+    // on where it was interrupted.
     std::vector<std::string> argv = {"btrfstune", "-f"};
     if (interrupted) {
       argv.emplace_back("-u");

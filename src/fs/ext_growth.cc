@@ -101,7 +101,7 @@ Bytes EstimateUndoFile(const ExtSuperblock& superblock, std::uint64_t blocks) {
   const std::uint64_t after = groups_of(blocks);
   constexpr std::uint64_t kBitmaps = 2;
   const std::uint64_t of_a_group =
-      superblock.lazy_inode_tables ? 1 : kBitmaps + superblock.inode_table_blocks;
+      superblock.has_group_checksums ? 1 : kBitmaps + superblock.inode_table_blocks;
   // The old last group gets the rest of its blocks.
   std::uint64_t saved = (after - before + 1) * of_a_group;
   saved += Copies(after) * (1 + descriptor_blocks(after));
@@ -124,6 +124,7 @@ absl::Status RepairUnmounted(const os::BlockDevice& device, const std::string& u
   const absl::Status repaired = Check({.argv = {"e2fsck", "-p"},
                                        .successes = 0,
                                        .deadline = kMaintenanceDeadline,
+                                       .changes_superblocks_only = false,
                                        .verify = verify},
                                       device, undo_path);
   if (!absl::IsDataLoss(repaired)) return repaired;
@@ -137,13 +138,17 @@ absl::Status GrowUnmounted(const os::BlockDevice& device, const ExtSuperblock& s
   const Clock::time_point end = Clock::now() + limits.time;
   const Bytes most = limits.undo_file / (4 * kKiB) * superblock.block_size;
   RETURN_IF_ERROR(RequireRoom(EstimateUndoFile(superblock, blocks), most, undo_path));
-  RETURN_IF_ERROR(Check(
-      {.argv = {"e2fsck", "-f", "-p"}, .successes = 0, .deadline = Until(end), .verify = nullptr},
-      device, undo_path));
+  RETURN_IF_ERROR(Check({.argv = {"e2fsck", "-f", "-p"},
+                         .successes = 0,
+                         .deadline = Until(end),
+                         .changes_superblocks_only = false,
+                         .verify = nullptr},
+                        device, undo_path));
   ASSIGN_OR_RETURN(const os::CommandResult result,
                    RunWithUndo({.argv = {"resize2fs", device.path, fmt::to_string(blocks)},
                                 .successes = 0,
                                 .deadline = Until(end),
+                                .changes_superblocks_only = false,
                                 .verify = [&] { return RequireGrown(device, blocks, end); }},
                                device, undo_path));
   if (result.exit_code == 0) return absl::OkStatus();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives an ext filesystem another UUID: tune2fs(8).
+// Gives an ext filesystem another UUID: by a write of its superblock, where that is enough, or by
+// tune2fs(8).
 #pragma once
 
 #include <string>

@@ -8,8 +8,10 @@ extern "C" {
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <uuid/uuid.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -67,12 +69,15 @@ Bytes JournalToReplay(ext2_super_block& superblock) {
   return static_cast<Bytes>(superblock.s_jnl_blocks[15]) << 32U | superblock.s_jnl_blocks[16];
 }
 
-// The check of libext2fs, which itself requires an open filesystem.
-bool HasGoodChecksum(ext2_super_block& superblock) {
-  if (ext2fs_has_feature_metadata_csum(&superblock) == 0) return true;
+// As libext2fs computes it, which itself requires an open filesystem.
+std::uint32_t ChecksumOf(const ext2_super_block& superblock) {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&superblock);
-  return ext2fs_crc32c_le(~0U, bytes, offsetof(ext2_super_block, s_checksum)) ==
-         superblock.s_checksum;
+  return ext2fs_crc32c_le(~0U, bytes, offsetof(ext2_super_block, s_checksum));
+}
+
+bool HasGoodChecksum(ext2_super_block& superblock) {
+  return ext2fs_has_feature_metadata_csum(&superblock) == 0 ||
+         ChecksumOf(superblock) == superblock.s_checksum;
 }
 
 // The superblock on disk, if it looks like one.
@@ -88,6 +93,33 @@ std::optional<ext2_super_block> Peek(const os::BlockDevice& device) {
     return std::nullopt;
   }
   return superblock;
+}
+
+bool IsClean(ext2_super_block& superblock) {
+  return HasGoodChecksum(superblock) &&
+         (superblock.s_state & (EXT2_VALID_FS | EXT2_ERROR_FS)) == EXT2_VALID_FS &&
+         ext2fs_has_feature_journal_needs_recovery(&superblock) == 0 &&
+         ext2fs_has_feature_orphan_present(&superblock) == 0 && superblock.s_last_orphan == 0;
+}
+
+// The checksums of group descriptors before metadata_csum (uninit_bg) cover the UUID.
+bool NeedsMoreThanSuperblock(ext2_super_block& superblock) {
+  return ext2fs_has_feature_mmp(&superblock) != 0 ||
+         (ext2fs_has_feature_gdt_csum(&superblock) != 0 &&
+          ext2fs_has_feature_metadata_csum(&superblock) == 0);
+}
+
+// Checksums begin with the UUID unless the superblock names another seed (Linux 4.4, e2fsprogs
+// 1.43), so that of the old one is named.
+void SetUuid(ext2_super_block& superblock, const std::string& uuid) {
+  const bool has_checksums = ext2fs_has_feature_metadata_csum(&superblock) != 0;
+  if (has_checksums && ext2fs_has_feature_csum_seed(&superblock) == 0) {
+    superblock.s_checksum_seed =
+        ext2fs_crc32c_le(~0U, superblock.s_uuid, sizeof(superblock.s_uuid));
+    ext2fs_set_feature_csum_seed(&superblock);
+  }
+  uuid_parse(uuid.c_str(), superblock.s_uuid);
+  if (has_checksums) superblock.s_checksum = ChecksumOf(superblock);
 }
 
 }  // namespace
@@ -109,7 +141,7 @@ absl::StatusOr<ExtSuperblock> ReadExtSuperblock(const os::BlockDevice& device, M
       .inode_table_blocks = static_cast<std::uint32_t>(filesystem->inode_blocks_per_group),
       .descriptor_size = static_cast<std::uint32_t>(EXT2_DESC_SIZE(filesystem->super)),
       .reserved_descriptor_blocks = filesystem->super->s_reserved_gdt_blocks,
-      .lazy_inode_tables = ext2fs_has_group_desc_csum(filesystem.get()) != 0,
+      .has_group_checksums = ext2fs_has_group_desc_csum(filesystem.get()) != 0,
       .journal_to_replay = JournalToReplay(*filesystem->super),
       .block_numbers_64bit = ext2fs_has_feature_64bit(filesystem->super) != 0,
       .has_checksums = ext2fs_has_feature_metadata_csum(filesystem->super) != 0,
@@ -125,6 +157,31 @@ bool IsCleanAndFull(const os::BlockDevice& device) {
   const std::uint64_t size = ext2fs_blocks_count(&copy)
                              << (EXT2_MIN_BLOCK_LOG_SIZE + copy.s_log_block_size);
   return size >= static_cast<std::uint64_t>(AlignDown(device.size, kSizeUnit));
+}
+
+bool IsCleanExt(const os::BlockDevice& device) {
+  std::optional<ext2_super_block> superblock = Peek(device);
+  return superblock && IsClean(*superblock);
+}
+
+bool CanWriteExtUuid(const os::BlockDevice& device) {
+  std::optional<ext2_super_block> superblock = Peek(device);
+  return superblock && IsClean(*superblock) && !NeedsMoreThanSuperblock(*superblock);
+}
+
+absl::Status WriteExtUuid(const os::BlockDevice& device, const std::string& uuid) {
+  ASSIGN_OR_RETURN(const os::UniqueFd node, os::OpenBlockDevice(device, O_RDWR | O_EXCL));
+  std::optional<ext2_super_block> superblock = Peek(device);
+  if (!superblock || !IsClean(*superblock) || NeedsMoreThanSuperblock(*superblock)) {
+    return FailedPrecondition("the UUID on {} does not stand in the superblock alone", device.path);
+  }
+  SetUuid(*superblock, uuid);
+  if (::pwrite(node.get(), &*superblock, sizeof(*superblock), SUPERBLOCK_OFFSET) !=
+          static_cast<ssize_t>(sizeof(*superblock)) ||
+      ::fsync(node.get()) != 0) {
+    return OsError(errno, fmt::format("cannot write the superblock of {}", device.path));
+  }
+  return absl::OkStatus();
 }
 
 bool ExtHasErrors(const os::BlockDevice& device) {

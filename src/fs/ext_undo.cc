@@ -12,6 +12,7 @@
 #include "fs/ext_superblock.h"
 #include "fs/format_programs.h"
 #include "fs/undo_file.h"
+#include "fs/undo_path.h"
 #include "os/file.h"
 #include "os/file_flags.h"
 
@@ -30,13 +31,6 @@ absl::StatusOr<bool> Exists(const std::string& path) {
 
 absl::StatusOr<os::UniqueFd> OpenParent(const std::filesystem::path& path) {
   return os::OpenDirectory(path.parent_path());
-}
-
-absl::Status RemoveDurably(const std::string& path) {
-  const std::filesystem::path file(path);
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, OpenParent(file));
-  RETURN_IF_ERROR(os::RemoveFileAt(directory.get(), file.filename()));
-  return os::Sync(directory.get(), file.parent_path().string());
 }
 
 // Durably: after a power cut in the middle, the superblock must not decide again whether the file
@@ -83,11 +77,11 @@ absl::Status Verify(const UndoableRun& run, const os::BlockDevice& device) {
 }
 
 absl::Status Restore(const UndoFile& undo, const os::BlockDevice& device, const std::string& used) {
-  LogInfo("{}: e2fsck or resize2fs did not come to its end; undoing what it did", device.path);
+  LogInfo("{}: a program of e2fsprogs did not come to its end; undoing what it did", device.path);
   const absl::Status restored = undo.Restore(device);
   if (restored.ok()) return RemoveDurably(used);
   return Internal(
-      "what e2fsck or resize2fs did to {} cannot be undone: {}; if the filesystem has been "
+      "what a program of e2fsprogs did to {} cannot be undone: {}; if the filesystem has been "
       "repaired by hand, remove the file '{}'",
       device.path, MessageOf(restored), used);
 }
@@ -104,9 +98,13 @@ absl::Status UndoOwn(const os::BlockDevice& device, const std::string& undo_path
 
 absl::StatusOr<os::CommandResult> RunWithUndo(const UndoableRun& run, const os::BlockDevice& device,
                                               const std::string& undo_path) {
-  RETURN_IF_ERROR(MakeUndoFile(undo_path));
   std::vector<std::string> words = run.argv;
-  words.insert(words.begin() + 1, {"-z", undo_path});
+  if (run.changes_superblocks_only) {
+    RETURN_IF_ERROR(UndoFile::SaveSuperblock(device, undo_path));
+  } else {
+    RETURN_IF_ERROR(MakeUndoFile(undo_path));
+    words.insert(words.begin() + 1, {"-z", undo_path});
+  }
   const absl::StatusOr<os::CommandResult> result = RunMaintenance(words, run.deadline);
   if (!result.ok() || result->signal != 0 || (result->exit_code & ~run.successes) != 0) {
     RETURN_IF_ERROR(UndoOwn(device, undo_path));
@@ -122,7 +120,17 @@ absl::StatusOr<os::CommandResult> RunWithUndo(const UndoableRun& run, const os::
                   MessageOf(whole));
 }
 
+absl::Status ChangeSuperblockWithUndo(const os::BlockDevice& device, const std::string& undo_path,
+                                      const std::function<absl::Status()>& change) {
+  RETURN_IF_ERROR(UndoFile::SaveSuperblock(device, undo_path));
+  const absl::Status changed = change();
+  if (changed.ok()) return RemoveDurably(undo_path);
+  RETURN_IF_ERROR(UndoOwn(device, undo_path));
+  return changed;
+}
+
 absl::Status UndoInterrupted(const os::BlockDevice& device, const std::string& undo_path) {
+  RETURN_IF_ERROR(RemoveUnfinished(undo_path));
   const std::string used = UsedPath(undo_path);
   ASSIGN_OR_RETURN(const bool begun, Exists(used));
   if (!begun) {

@@ -18,6 +18,7 @@ extern "C" {
 #include <string_view>
 
 #include "core/status.h"
+#include "fs/undo_path.h"
 
 namespace holdfast::fs {
 namespace {
@@ -50,6 +51,14 @@ struct Key {
 static_assert(sizeof(Key) == 16);
 constexpr std::uint32_t kKeyMagic = 0xCADECADE;  // the first word of a block of keys
 constexpr Bytes kSmallestBlock = kKiB;
+struct KeyBlock {  // of a file with the smallest blocks
+  std::uint32_t magic;
+  std::uint32_t checksum;  // of the block, while this field is 0
+  std::uint64_t reserved;
+  Key first;
+  char others[kSmallestBlock - 32];
+};
+static_assert(sizeof(KeyBlock) == kSmallestBlock);
 constexpr Bytes kLargestBlock = kMiB;
 constexpr std::size_t kLargestPiece = 512;  // blocks
 constexpr Bytes kSuperblockOffset = 1024;
@@ -104,7 +113,81 @@ Bytes BlockSizeOf(const std::array<char, 1024>& superblock) {
   return kSmallestBlock << log_size;
 }
 
+// The magic number of the copy is inverted, so that nothing takes it for a superblock.
+void InvertMagic(std::array<char, 1024>& superblock) {
+  constexpr std::size_t kMagicOffset = offsetof(ext2_super_block, s_magic);
+  for (const std::size_t i : {kMagicOffset, kMagicOffset + 1}) {
+    superblock[i] = static_cast<char>(~superblock[i]);
+  }
+}
+
+struct OneChange {
+  std::array<char, 1024> superblock;  // before the change
+  Bytes fs_block = 0;                 // where the piece begins
+  Bytes fs_block_size = 0;
+  std::string piece;
+};
+
+template <typename Fields>
+std::string_view BytesOf(const Fields& fields) {
+  return {reinterpret_cast<const char*>(&fields), sizeof(fields)};
+}
+
+std::string Padded(std::string bytes) {
+  bytes.resize(static_cast<std::size_t>(AlignUp(static_cast<Bytes>(bytes.size()), kSmallestBlock)));
+  return bytes;
+}
+
+// A whole undo file of one piece: header, superblock, keys, piece.
+absl::Status WriteWhole(const std::string& path, OneChange change) {
+  Header header{};
+  std::ranges::copy(kMagic, header.magic);
+  header.pieces = htole64(1);
+  header.superblock = htole64(1);
+  header.key_block = htole64(2);
+  header.block_size = htole32(kSmallestBlock);
+  header.fs_block_size = htole32(static_cast<std::uint32_t>(change.fs_block_size));
+  header.superblock_checksum =
+      htole32(Checksum(std::string_view(change.superblock.data(), change.superblock.size())));
+  header.checksum = htole32(Checksum(BytesOf(header).substr(0, offsetof(Header, checksum))));
+  const Key key{.fs_block = htole64(static_cast<std::uint64_t>(change.fs_block)),
+                .checksum = htole32(Checksum(change.piece)),
+                .size = htole32(static_cast<std::uint32_t>(change.piece.size()))};
+  KeyBlock keys{};
+  keys.magic = htole32(kKeyMagic);
+  keys.first = key;
+  keys.checksum = htole32(Checksum(BytesOf(keys)));
+  InvertMagic(change.superblock);
+  const std::string content = Padded(std::string(BytesOf(header))) +
+                              std::string(change.superblock.data(), change.superblock.size()) +
+                              std::string(BytesOf(keys)) + Padded(std::move(change.piece));
+  return WriteAtUndoPath(path, content);
+}
+
 }  // namespace
+
+absl::Status UndoFile::SaveSuperblock(const os::BlockDevice& device, const std::string& path) {
+  ASSIGN_OR_RETURN(const os::UniqueFd node, os::OpenBlockDevice(device, O_RDONLY));
+  std::array<char, kSuperblockSize> superblock{};
+  ASSIGN_OR_RETURN(std::string bytes,
+                   ReadAt(node.get(), kSuperblockOffset, kSuperblockSize, device.path));
+  if (bytes.size() < kSuperblockSize) {
+    return FailedPrecondition("{} is too small for an ext superblock", device.path);
+  }
+  std::ranges::copy(bytes, superblock.begin());
+  const Bytes fs_block_size = BlockSizeOf(superblock);
+  if (fs_block_size == 0) return FailedPrecondition("{} holds no ext superblock", device.path);
+  // Keys count from the start of a block of the filesystem.
+  const Bytes start = AlignDown(kSuperblockOffset, fs_block_size);
+  ASSIGN_OR_RETURN(
+      const std::string piece,
+      ReadAt(node.get(), start,
+             static_cast<std::size_t>(kSuperblockOffset - start) + kSuperblockSize, device.path));
+  return WriteWhole(path, OneChange{.superblock = superblock,
+                                    .fs_block = start / fs_block_size,
+                                    .fs_block_size = fs_block_size,
+                                    .piece = piece});
+}
 
 absl::StatusOr<UndoFile> UndoFile::Open(const std::string& path) {
   UndoFile undo;
@@ -138,10 +221,7 @@ absl::StatusOr<UndoFile> UndoFile::Open(const std::string& path) {
              kSuperblockSize, path));
   if (copy.size() < kSuperblockSize) return undo;  // killed before the first change, as above
   std::ranges::copy(copy, undo.superblock_.begin());
-  constexpr std::size_t kMagicOffset = offsetof(ext2_super_block, s_magic);
-  for (const std::size_t i : {kMagicOffset, kMagicOffset + 1}) {
-    undo.superblock_[i] = static_cast<char>(~undo.superblock_[i]);
-  }
+  InvertMagic(undo.superblock_);
   const Bytes fs_block_size = BlockSizeOf(undo.superblock_);
   if (fs_block_size == 0) {
     if (copy.find_first_not_of('\0') == std::string::npos) return undo;

@@ -6,15 +6,17 @@
 #include <xfs/xfs.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <filesystem>
+#include <string_view>
 
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
 #include "fs/mkfs_options.h"
 #include "fs/mounted_volumes.h"
 #include "fs/superblock.h"
-#include "os/file.h"
+#include "fs/undo_path.h"
+#include "fs/xfs_log.h"
 #include "os/mounter.h"
 
 namespace holdfast::fs {
@@ -57,19 +59,9 @@ absl::StatusOr<bool> IsUnused(int fd, Bytes device_size) {
   ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(fd, 0));
   constexpr std::size_t kInProgress = 126;
   if (superblock[kInProgress] != 0) return true;
-  const std::uint64_t block_size = Big32(superblock, 4);
-  const std::uint64_t log_start = Big64(superblock, 48);
-  const std::uint64_t group_blocks = Big32(superblock, 84);
-  const auto block_bits = At<std::uint8_t>(superblock, 124);  // of a block number within its group
-  constexpr std::uint64_t kLargestBlock = 64 * kKiB;
-  if (log_start == 0 || block_size > kLargestBlock || block_bits > 31) return false;
-  const std::uint64_t block = (log_start >> block_bits) * group_blocks +
-                              (log_start & ((std::uint64_t{1} << block_bits) - 1));
-  if (block > static_cast<std::uint64_t>(device_size) / std::max<std::uint64_t>(block_size, 1)) {
-    return false;
-  }
-  const auto log = static_cast<Bytes>(block * block_size);
-  ASSIGN_OR_RETURN(const Piece record, ReadPiece(fd, log));
+  ASSIGN_OR_RETURN(const auto log, FindXfsLog(fd, device_size));
+  if (!log) return false;
+  ASSIGN_OR_RETURN(const Piece record, ReadPiece(fd, log->begin));
   constexpr std::uint32_t kMagic = 0xFEEDBABE;
   constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;  // cycle 1, block 0
   constexpr Bytes kHeaderSector = 512;
@@ -82,23 +74,23 @@ absl::StatusOr<bool> IsUnused(int fd, Bytes device_size) {
     return false;
   }
   const Bytes header = kHeaderSector * std::max<Bytes>(1, buffer / kPerHeaderSector);
-  ASSIGN_OR_RETURN(const Piece behind, ReadPiece(fd, log + header + length));
+  ASSIGN_OR_RETURN(const Piece behind, ReadPiece(fd, log->begin + header + length));
   return IsZero(behind);
 }
 
-// The note that xfs_db is at work, where other filesystems have an undo file: durable before the
-// device changes, and removed durably before anything mounts it.
-absl::Status LeaveNote(const std::string& path) {
-  const std::filesystem::path note(path);
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(note.parent_path()));
-  return os::WriteFileDurably(directory.get(), note.filename(), "a change of the UUID\n");
+// Whether the log holds changes that a mount has to replay: that of a copy of a mounted filesystem,
+// frozen or not, does. True in doubt.
+bool NeedsReplay(const os::BlockDevice& device) {
+  const auto result = RunMaintenance({"xfs_logprint", "-t", device.path});
+  return !result.ok() || result->exit_code != 0 || result->signal != 0 ||
+         result->output.find("state: <CLEAN>") == std::string::npos;
 }
 
-absl::Status RemoveNote(const std::string& path) {
-  const std::filesystem::path note(path);
-  ASSIGN_OR_RETURN(const os::UniqueFd directory, os::OpenDirectory(note.parent_path()));
-  RETURN_IF_ERROR(os::RemoveFileAt(directory.get(), note.filename()));
-  return os::Sync(directory.get(), "the directory of undo files");
+// xfs_db (6.1 seen) ends with 0 also after writes that failed, and says so on standard error alone.
+bool LostWrites(const os::CommandResult& result) {
+  constexpr std::array<std::string_view, 3> kSigns = {"failed", "Lost a write", "Unable to"};
+  return std::ranges::any_of(
+      kSigns, [&](std::string_view sign) { return result.output.find(sign) != std::string::npos; });
 }
 
 class XfsFilesystem final : public Filesystem {
@@ -108,7 +100,7 @@ class XfsFilesystem final : public Filesystem {
   Bytes min_size() const override { return 300 * kMiB; }
   std::string_view package() const override { return "xfsprogs"; }
   std::vector<std::string> programs() const override {
-    return {"mkfs.xfs", "xfs_db", "xfs_repair"};
+    return {"mkfs.xfs", "xfs_db", "xfs_logprint", "xfs_repair"};
   }
 
   // Never -f: mkfs.xfs then refuses a device that holds something, a second guard.
@@ -120,10 +112,14 @@ class XfsFilesystem final : public Filesystem {
   }
 
   // Of an interrupted ChangeUuid: the log was empty before that and may be half written now, so
-  // nothing is lost with it.
+  // nothing is lost with it. If it already has the new UUID and the superblock does not, xfs_repair
+  // (6.1 seen) gives the superblock that of the log, and all other metadata is foreign to it then.
+  // A log of zeros has none.
   absl::Status UndoInterrupted(const os::BlockDevice& device,
                                const std::string& undo_path) const override {
+    RETURN_IF_ERROR(RemoveUnfinished(undo_path));
     if (::access(undo_path.c_str(), F_OK) != 0) return absl::OkStatus();
+    RETURN_IF_ERROR(ZeroXfsLog(device));
     ASSIGN_OR_RETURN(const os::CommandResult result,
                      RunMaintenance({"xfs_repair", "-L", device.path}));
     if (result.exit_code != 0) {
@@ -131,31 +127,35 @@ class XfsFilesystem final : public Filesystem {
                       DescribeEnd(result));
     }
     RETURN_IF_ERROR(os::FlushBlockDevice(device));
-    return RemoveNote(undo_path);
+    return RemoveDurably(undo_path);
   }
   absl::StatusOr<bool> PrepareMount(const os::BlockDevice&, const std::string&) const override {
     return false;
   }
 
-  // xfs_db(8), as xfs_admin(8) uses it, refuses a log that is not empty, and that of a copy never
-  // is. It ends with 0 also when it refuses: the caller reads the UUID back.
+  // xfs_db(8), as xfs_admin(8) uses it, refuses a log that has to be replayed. It ends with 0 also
+  // when it refuses: the caller reads the UUID back. The note that it is at work, where other
+  // filesystems have an undo file, is durable before the device changes, and durably gone before
+  // anything else is mounted.
   absl::Status ChangeUuid(const os::BlockDevice& device, const std::string& uuid,
                           const std::string& undo_path) const override {
-    RETURN_IF_ERROR(os::MountForAMoment(
-        {.device = device.path, .filesystem = "xfs", .read_only = false, .flags = {"nouuid"}}));
-    RETURN_IF_ERROR(LeaveNote(undo_path));
+    if (NeedsReplay(device)) {
+      RETURN_IF_ERROR(os::MountForAMoment(
+          {.device = device.path, .filesystem = "xfs", .read_only = false, .flags = {"nouuid"}}));
+    }
+    RETURN_IF_ERROR(WriteAtUndoPath(undo_path, "a change of the UUID\n"));
     ASSIGN_OR_RETURN(
         const os::CommandResult result,
         RunMaintenance({"xfs_db", "-x", "-p", "holdfast", "-c", "uuid " + uuid, device.path}));
-    if (result.exit_code != 0) {
+    if (result.exit_code != 0 || LostWrites(result)) {
       return Internal("cannot change the UUID of the xfs on {}: xfs_db ended with {}", device.path,
                       DescribeEnd(result));
     }
     RETURN_IF_ERROR(os::FlushBlockDevice(device));
-    // A write that failed does not show in its exit code, but in what the kernel finds.
+    // The kernel reads the log, and finds what cannot be.
     RETURN_IF_ERROR(os::MountForAMoment(
         {.device = device.path, .filesystem = "xfs", .read_only = false, .flags = {}}));
-    return RemoveNote(undo_path);
+    return RemoveDurably(undo_path);
   }
 
   absl::StatusOr<bool> CanGrow(const os::BlockDevice& device,

@@ -65,6 +65,10 @@ grpc::Status Service::GetPluginCapabilities(grpc::ServerContext*,
         Capability::Service::CONTROLLER_SERVICE);
     response->add_capabilities()->mutable_service()->set_type(
         Capability::Service::VOLUME_ACCESSIBILITY_CONSTRAINTS);
+    response->add_capabilities()->mutable_service()->set_type(
+        Capability::Service::GROUP_CONTROLLER_SERVICE);
+    response->add_capabilities()->mutable_service()->set_type(
+        Capability::Service::SNAPSHOT_METADATA_SERVICE);
     response->add_capabilities()->mutable_volume_expansion()->set_type(
         Capability::VolumeExpansion::ONLINE);
     return absl::OkStatus();

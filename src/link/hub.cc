@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/message_text.h"
 #include "core/volume_id.h"
 
 namespace holdfast::link {
@@ -12,6 +13,8 @@ namespace {
 
 // No command takes longer, so none is lost with a stream that is given this time to end.
 constexpr std::chrono::seconds kLastCommands{60};
+// Of a node's version, which is kept.
+constexpr std::size_t kMaxVersion = 64;
 
 using Duration = std::chrono::nanoseconds;
 
@@ -125,7 +128,7 @@ std::shared_ptr<Session> Hub::AwaitSession(const std::string& node, Deadline dea
 std::vector<NodeView> Hub::Nodes() const {
   const MutexLock lock(mutex_);
   std::vector<NodeView> views;
-  for (const auto& [name, node] : nodes_) views.push_back({name, node.pools});
+  for (const auto& [name, node] : nodes_) views.push_back({name, node.pools, node.version});
   return views;
 }
 
@@ -134,7 +137,7 @@ std::vector<NodeView> Hub::Nodes(const std::vector<std::string>& names) const {
   std::vector<NodeView> views;
   for (const std::string& name : names) {
     const auto node = nodes_.find(name);
-    if (node != nodes_.end()) views.push_back({name, node->second.pools});
+    if (node != nodes_.end()) views.push_back({name, node->second.pools, node->second.version});
   }
   return views;
 }
@@ -209,14 +212,17 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
   RETURN_IF_ERROR(identity_.Check(session.peer_names(), message));
   Arrival arrival{.node = message.node(),
                   .pools = message.pools(),
+                  .version = MessageText(message.version().substr(0, kMaxVersion)),
                   .volumes = {},
                   .snapshots = {},
+                  .groups = {},
                   .renews = message.renews()};
   RETURN_IF_ERROR(CheckPools(arrival.pools));
   const PoolIds pools = IdsOf(arrival.pools);
   arrival.volumes = NamedVolumes(pools);
   ASSIGN_OR_RETURN(const PoolIds snapshot_spaces, SnapshotNameSpaces(pools));
   arrival.snapshots = NamedVolumes(snapshot_spaces);
+  arrival.groups = NamedVolumes(snapshot_spaces);
   session.set_node(message.node());
   std::shared_ptr<Session> other;
   {
@@ -248,7 +254,8 @@ absl::Status Hub::OnVolumes(Session& session, const v1::Volumes& part) {
   const auto registered = registered_.find(&session);
   if (registered == registered_.end()) return absl::OkStatus();  // it has ended
   RETURN_IF_ERROR(registered->second.volumes.Add(part.volumes()));
-  return registered->second.snapshots.Add(part.snapshots());
+  RETURN_IF_ERROR(registered->second.snapshots.Add(part.snapshots()));
+  return registered->second.groups.Add(GroupsIn(part.snapshots()));
 }
 
 // A second node of one name, or one whose disk is another now, would answer for volumes that it
@@ -279,6 +286,7 @@ void Hub::ForgetGone() {
     const bool gone = now - lost.second >= times_.lost_node_retention;
     if (gone) names_.Forget(lost.first);
     if (gone) snapshot_names_.Forget(lost.first);
+    if (gone) group_names_.Forget(lost.first);
     return gone;
   });
 }
@@ -295,6 +303,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
     Node& node = nodes_[session->node()];
     older = std::exchange(node.session, session);
     node.pools = std::make_shared<const v1::Pools>(std::move(registered->second.pools));
+    node.version = std::move(registered->second.version);
     lost_.erase(session->node());
     for (const auto& [name, id] : IdsOf(*node.pools)) {
       if (!id.empty()) pool_ids_[session->node()].insert_or_assign(name, id);
@@ -303,6 +312,8 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
                              session->started_at());
     (void)snapshot_names_.Replace(session->node(), std::move(registered->second.snapshots),
                                   session->started_at());
+    (void)group_names_.Replace(session->node(), std::move(registered->second.groups),
+                               session->started_at());
     registered_.erase(registered);
     PostponeSettled();
     changed_.NotifyAll();

@@ -27,6 +27,7 @@ constexpr std::uint32_t kProtocol = 3;
 struct NodeView {
   std::string name;
   std::shared_ptr<const v1::Pools> pools;  // never null
+  std::string version;                     // of its software, as it says
 };
 
 // How long the hub waits. The defaults go with the pauses between a node's attempts (NodeLink).
@@ -92,6 +93,9 @@ class Hub final : public SessionOwner {
   // The same for the names of snapshots.
   [[nodiscard]] VolumeNames& snapshot_names() { return snapshot_names_; }
 
+  // The same for group snapshots that have a member on the node.
+  [[nodiscard]] VolumeNames& group_names() { return group_names_; }
+
   // A connection was closed before its peer said anything.
   void CountRefusal(absl::StatusCode code);
   // Peers that were turned away, by the code of the refusal; since the start.
@@ -125,13 +129,16 @@ class Hub final : public SessionOwner {
   struct Node {
     std::shared_ptr<Session> session;
     std::shared_ptr<const v1::Pools> pools;
+    std::string version;
   };
   // What a node has said that is not connected yet.
   struct Arrival {
     std::string node;
     v1::Pools pools;
+    std::string version;
     NamedVolumes volumes;
     NamedVolumes snapshots;
+    NamedVolumes groups;
     bool renews = false;  // the node's older stream is up
   };
 
@@ -152,6 +159,7 @@ class Hub final : public SessionOwner {
   LinkService service_{*this};
   VolumeNames names_;
   VolumeNames snapshot_names_;
+  VolumeNames group_names_;
   LogThrottle refusal_lines_;
 
   mutable Mutex mutex_;

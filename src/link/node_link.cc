@@ -191,7 +191,10 @@ void NodeLink::Replace(const std::shared_ptr<Wire>& wire) {
   const MutexLock lock(mutex_);
   if (ending_) wire->context.TryCancel();
   const auto old = std::exchange(current_, wire);
-  if (old == nullptr) return LogInfo("linked to the controller at {}", controller_);
+  if (old == nullptr) {
+    work_.note_link(true);
+    return LogInfo("linked to the controller at {}", controller_);
+  }
   old->retired_at = Clock::now();
   retired_.push_back(old);
   LogInfo("the link to the controller at {} is renewed", controller_);
@@ -213,6 +216,7 @@ void NodeLink::Hold(Clock::time_point until) {
       if (changed_.WaitUntil(lock, next, over)) {
         if (ending_) return;
         current_ = nullptr;
+        work_.note_link(false);
       }
     }
     if (wire != nullptr && !IsLinked()) {

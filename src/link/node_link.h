@@ -29,6 +29,9 @@ struct NodeWork {
   // How many pools' volumes `name_volumes` can name now. When it changes, the link
   // is renewed, which names them.
   std::function<std::size_t()> count_pools;
+  // Whether there is a link from now on. A controller that turns the node away does so after it
+  // has read the node's proof, so then there is one for a moment. Not called at the end.
+  std::function<void(bool)> note_link;
 };
 
 // Thread-safe. Connects again, with growing, randomised pauses, whenever the stream breaks; a

@@ -27,6 +27,16 @@ bool IsFilesystem(const std::string& text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
+absl::Status CheckUndecided(const v1::Pools& pools) {
+  const bool sound = pools.undecided_size() <= kMaxUndecidedOfNode &&
+                     std::ranges::all_of(pools.undecided(), [](const v1::Undecided& undecided) {
+                       return IsGroupId(undecided.group()) && ParseSnapshotId(undecided.member()) &&
+                              ParseSnapshotId(undecided.decides());
+                     });
+  if (sound) return absl::OkStatus();
+  return InvalidArgument("undecided snapshots that cannot be");
+}
+
 }  // namespace
 
 absl::Status CheckPools(v1::Pools& pools) {
@@ -34,6 +44,7 @@ absl::Status CheckPools(v1::Pools& pools) {
     return InvalidArgument("{} pools; a node can have at most {}", pools.pools_size(),
                            kMaxPoolsOfNode);
   }
+  RETURN_IF_ERROR(CheckUndecided(pools));
   PoolIds seen;
   for (v1::Pool& pool : *pools.mutable_pools()) {
     RETURN_IF_ERROR(ValidatePoolName(pool.name()));

@@ -38,12 +38,15 @@ class Wire {
   [[nodiscard]] bool Write(const v1::Part& part) { return stream_->Write(part); }
   [[nodiscard]] bool Read(v1::Part& part) { return stream_->Read(&part); }
 
-  // Says that nothing more comes from here, and waits for the end.
-  absl::Status Close() {
+  // Says that nothing more comes from here, and waits for the end. Whether the peer has said that
+  // it has everything.
+  absl::StatusOr<bool> Close() {
     stream_->WritesDone();
+    bool confirmed = false;
     v1::Part rest;
-    while (stream_->Read(&rest)) continue;
-    return End();
+    while (stream_->Read(&rest)) confirmed = rest.has_end();
+    RETURN_IF_ERROR(End());
+    return confirmed;
   }
 
   // After a Read or Write that failed: why. Never OK.
@@ -80,8 +83,17 @@ absl::Status WriteEnd(Wire& wire, const absl::Status& status, Bytes size) {
   part.mutable_end()->set_message(MessageOf(status));
   part.mutable_end()->set_size(size);
   if (!wire.Write(part)) return wire.Failure();
-  const absl::Status closed = wire.Close();
-  return status.ok() ? closed : status;
+  const absl::StatusOr<bool> confirmed = wire.Close();
+  if (!status.ok() || !confirmed.ok()) return status.ok() ? confirmed.status() : status;
+  return *confirmed ? status : Unavailable("the target hung up before it had everything");
+}
+
+// A stream that is just over may have been broken off.
+absl::Status Confirm(Wire& wire) {
+  v1::Part part;
+  part.mutable_end();
+  if (!wire.Write(part)) return wire.Failure();
+  return wire.Close().status();
 }
 
 absl::Status WritePieces(Wire& wire, ContentReader& reader, Bytes offset) {
@@ -132,7 +144,7 @@ absl::Status TakeContent(const TransferPeer& peer, const std::string& ticket,
   if (!wire.Write(part)) return wire.Failure();
   while (wire.Read(part)) {
     ASSIGN_OR_RETURN(const bool complete, incoming.Take(part));
-    if (complete) return wire.Close();
+    if (complete) return Confirm(wire);
   }
   return wire.Failure();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's ends of a transfer: the bytes of a snapshot, sent to another node or taken from one.
 //
-// Each piece comes with the SHA-256 that it had when it was read, and is checked before it is
-// written: what damages it on the way, the controller's memory included, is noticed.
+// Each piece comes with the checksum that it had when it was read, and is checked before it is
+// written: what damages it on the way, the controller's memory included, is noticed. TLS keeps
+// others from changing it on purpose.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -45,8 +46,7 @@ struct TransferPeer {
 // their own. UNAVAILABLE when a stream breaks or is ended, and a new ticket is needed;
 // PERMISSION_DENIED when the ticket is void; else as reader and writer say.
 
-// Sends what the target does not have yet. OK when everything is sent and the target has hung up;
-// only the target knows whether it has kept everything.
+// Sends what the target does not have yet. OK when the target has confirmed that it has everything.
 [[nodiscard]] absl::Status SendContent(const TransferPeer& peer, const std::string& ticket,
                                        ContentReader& reader);
 

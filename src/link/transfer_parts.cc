@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/transfer_parts.h"
 
-#include <openssl/evp.h>
+#include <xxhash.h>
 
-#include <array>
 #include <utility>
 
 #include "core/message_text.h"
@@ -11,13 +10,10 @@
 namespace holdfast::link {
 namespace {
 
-std::string Sha256(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    return {};  // equal to no digest
-  }
-  return {reinterpret_cast<const char*>(digest.data()), size};
+std::string Checksum(std::string_view bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  return {reinterpret_cast<const char*>(canonical.digest), sizeof(canonical.digest)};
 }
 
 absl::Status CheckPiece(const v1::Data& data, Bytes from, Bytes size) {
@@ -27,8 +23,7 @@ absl::Status CheckPiece(const v1::Data& data, Bytes from, Bytes size) {
     return InvalidArgument("the source sent {} bytes at {} of {}, after {}", length, data.offset(),
                            size, from);
   }
-  const std::string digest = Sha256(data.bytes());
-  if (!digest.empty() && digest == data.sha256()) return absl::OkStatus();
+  if (data.xxh3() == Checksum(data.bytes())) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kDataLoss,
                     fmt::format("{} bytes at {} were altered on the way", length, data.offset()));
 }
@@ -39,7 +34,7 @@ v1::Part PartOf(ContentPiece piece) {
   v1::Part part;
   v1::Data& data = *part.mutable_data();
   data.set_offset(piece.offset);
-  data.set_sha256(Sha256(piece.bytes));
+  data.set_xxh3(Checksum(piece.bytes));
   data.set_bytes(std::move(piece.bytes));
   return part;
 }

@@ -8,7 +8,7 @@
 
 namespace holdfast::link {
 
-// With the SHA-256 of its bytes.
+// With the checksum of its bytes.
 [[nodiscard]] v1::Part PartOf(ContentPiece piece);
 
 // The parts that come, one after another. One thread at a time.

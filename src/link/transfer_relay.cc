@@ -42,6 +42,7 @@ class TransferRelay::End final
   grpc::ByteBuffer incoming;  // gRPC's while a read is under way
   grpc::ByteBuffer outgoing;  // gRPC's while a write is under way
   bool has_come = false;      // a message that waits in `incoming` for the other end
+  bool writing = false;       // a write is under way
   bool ended = false;         // no more reads and writes may be started
 
  private:
@@ -152,8 +153,9 @@ void TransferRelay::OnWritten(End& end, bool ok) {
   if (!ok) return OnBroken(end);
   const MutexLock lock(mutex_);
   if (end.ended || end.other == nullptr) return;
+  end.writing = false;
   end.outgoing.Clear();
-  end.other->StartRead(&end.other->incoming);
+  if (end.other->has_come) PassOn(*end.other);
 }
 
 void TransferRelay::OnBroken(End& end) {
@@ -242,12 +244,15 @@ void TransferRelay::CallSource(const TransferOrder& order, const std::string& ti
   idle_.NotifyAll();
 }
 
+// The next message is read while this one is written: at most two of each direction are held.
 void TransferRelay::PassOn(End& from) {
-  if (from.other == nullptr || from.other->ended) return;
+  if (from.other == nullptr || from.other->ended || from.other->writing) return;
   pairings_.at(from.ticket).since = Clock::now();
   from.has_come = false;
+  from.other->writing = true;
   from.other->outgoing.Swap(&from.incoming);
   from.other->StartWrite(&from.other->outgoing);
+  from.StartRead(&from.incoming);
 }
 
 void TransferRelay::Finish(End& end, const absl::Status& why) {

@@ -37,6 +37,19 @@ absl::StatusOr<PoolIds> SnapshotNameSpaces(const PoolIds& pools) {
   return spaces;
 }
 
+google::protobuf::RepeatedPtrField<v1::Volume> GroupsIn(
+    const google::protobuf::RepeatedPtrField<v1::Volume>& snapshots) {
+  google::protobuf::RepeatedPtrField<v1::Volume> groups;
+  for (const v1::Volume& snapshot : snapshots) {
+    const auto group = GroupOfMemberName(snapshot.name());
+    if (!group) continue;
+    v1::Volume& named = *groups.Add();
+    named.set_pool(snapshot.pool());
+    named.set_name(*group);
+  }
+  return groups;
+}
+
 NamedVolumes::NamedVolumes(const PoolIds& pools) : pools_(pools.begin(), pools.end()) {}
 
 std::optional<NamedVolumes::Key> NamedVolumes::KeyOf(const std::string& pool,
@@ -171,6 +184,12 @@ std::vector<VolumeId> VolumeNames::List(const std::string& node, const VolumeId&
     ids.push_back({named.pools_[entry->first.pool].first, node, TextOf(entry->first.uuid.data())});
   }
   return ids;
+}
+
+std::size_t VolumeNames::Count(const std::string& node) const {
+  const MutexLock lock(mutex_);
+  const auto known = nodes_.find(node);
+  return known == nodes_.end() ? 0 : known->second.named.volumes_.size();
 }
 
 bool VolumeNames::Has(std::uint64_t hash, std::uint32_t number) const {

@@ -33,6 +33,10 @@ using PoolIds = std::map<std::string, std::string>;
 // INTERNAL if an id is not a UUID.
 [[nodiscard]] absl::StatusOr<PoolIds> SnapshotNameSpaces(const PoolIds& pools);
 
+// The groups of which these snapshots are members, by their ids in place of names.
+[[nodiscard]] google::protobuf::RepeatedPtrField<v1::Volume> GroupsIn(
+    const google::protobuf::RepeatedPtrField<v1::Volume>& snapshots);
+
 // The volumes that one node has named, by pool and UUID.
 class NamedVolumes final {
  public:
@@ -92,6 +96,8 @@ class VolumeNames final {
   // and UUID.
   [[nodiscard]] std::vector<VolumeId> List(const std::string& node, const VolumeId& after,
                                            std::size_t limit) const;
+  // How many the node has named, or was given since.
+  [[nodiscard]] std::size_t Count(const std::string& node) const;
 
   // Before a creation is sent to the node; when it was refused as a whole; when the caller is
   // answered with the volume; when it was deleted.

@@ -91,29 +91,36 @@ absl::StatusOr<FormattedDevice> FormatAgain(pool::Pool& pool, const Volume& volu
   return FormattedDevice{.device = blank, .is_new = true};
 }
 
+// The device must show the UUID of the copy's origin, or already the new one after a kill.
+absl::Status RequireCopied(const Volume& volume, const os::BlockDevice& device) {
+  std::vector<std::string> known = volume.inherited_uuids;
+  known.push_back(volume.filesystem_uuid);
+  const auto is_there = [&](const std::string& uuid) {
+    return fs::RequireFilesystem(device, volume.filesystem, uuid).ok();
+  };
+  if (std::ranges::any_of(known, is_there)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const fs::ProbeResult found, fs::Probe(device));
+  const bool recognised = found.content != fs::Content::kNothingRecognised;
+  return FailedPrecondition(
+      "volume '{}' is a copy and must hold the {} of its source, but {} holds {}: it is left "
+      "alone; delete the volume and restore it again",
+      volume.id.ToString(), volume.filesystem, device.path,
+      recognised ? fmt::format("{} {}", found.signature.type, found.signature.uuid)
+                 : "nothing that is recognised");
+}
+
 // A copied filesystem gets the recorded UUID before its first mount, so that it can be mounted
-// beside its origin. The device shows the origin's UUID until then, or already the new one after a
-// kill.
+// beside its origin.
 absl::StatusOr<FormattedDevice> AdoptFilesystem(pool::Pool& pool, const Volume& volume,
                                                 const os::BlockDevice& device,
                                                 const std::string& undo_path) {
   const fs::Filesystem* const filesystem = fs::FindFilesystem(volume.filesystem);
   if (filesystem == nullptr) return Internal("unknown filesystem '{}'", volume.filesystem);
+  // Never held open over these steps: the page cache of an open device would keep what was read of
+  // it, while mounted xfs and btrfs write past that, and their programs would then work on old
+  // bytes.
   RETURN_IF_ERROR(filesystem->UndoInterrupted(device, undo_path));
-  ASSIGN_OR_RETURN(const fs::ProbeResult found, fs::Probe(device));
-  std::vector<std::string> known = volume.inherited_uuids;
-  known.push_back(volume.filesystem_uuid);
-  if (found.content == fs::Content::kNothingRecognised ||
-      found.signature.type != volume.filesystem ||
-      std::ranges::find(known, found.signature.uuid) == known.end()) {
-    return FailedPrecondition(
-        "volume '{}' is a copy and must hold the {} of its source, but {} holds {}: it is left "
-        "alone; delete the volume and restore it again",
-        volume.id.ToString(), volume.filesystem, device.path,
-        found.content == fs::Content::kNothingRecognised
-            ? "nothing that is recognised"
-            : fmt::format("{} {}", found.signature.type, found.signature.uuid));
-  }
+  RETURN_IF_ERROR(RequireCopied(volume, device));
   RETURN_IF_ERROR(filesystem->ChangeUuid(device, volume.filesystem_uuid, undo_path));
   RETURN_IF_ERROR(fs::RequireFilesystem(device, volume.filesystem, volume.filesystem_uuid));
   RETURN_IF_ERROR(pool.FinishAdoption(volume.id));
@@ -137,6 +144,7 @@ absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool, const Volume& 
       return AdoptFilesystem(pool, volume, device, undo_path);
     case VolumeState::kAllocating:
     case VolumeState::kCopying:
+    case VolumeState::kCut:
     case VolumeState::kDeleting:
       break;
   }

@@ -110,7 +110,7 @@ absl::StatusOr<bool> IsBound(const MountTable& mounts, const state::StageRecord&
   }
   const auto known = record.publications.find(target.path());
   const bool same = known != record.publications.end()
-                        ? known->second == wanted
+                        ? known->second.IsLike(wanted)
                         : access_type == AccessType::kBlock || entry->read_only == wanted.read_only;
   if (same) return true;
   return AlreadyExists("already published at '{}' with another access mode, flags or readonly",
@@ -170,13 +170,14 @@ absl::Status Publisher::Publish(const PublishRequest& request) const {
   }
   const state::Publication wanted{.access_mode = request.use.access_mode,
                                   .read_only = request.read_only || IsReadOnly(request.use),
-                                  .mount_flags = request.use.mount_flags};
+                                  .mount_flags = request.use.mount_flags,
+                                  .pod = request.pod};
   if (IsReaderOnly(record->access_mode) && !wanted.read_only) {
     return FailedPrecondition("volume '{}' is staged with access mode {}, which allows no writing",
                               request.volume_id, ToString(record->access_mode));
   }
   const auto known = record->publications.find(target.path());
-  if (known != record->publications.end() && known->second == wanted &&
+  if (known != record->publications.end() && known->second.IsLike(wanted) &&
       IsShownAt(target, *device, volume.access_type)) {
     return absl::OkStatus();
   }

@@ -19,6 +19,7 @@ struct PublishRequest {
   std::string target_path;
   VolumeUse use;
   bool read_only = false;
+  std::string pod{};  // "NAMESPACE/NAME"; empty: not known
   Secrets secrets{};  // none: the most recent ones that worked
 };
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -15,6 +16,8 @@
 
 namespace holdfast::node {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 struct MountedRoot {
   os::UniqueFd root;  // invalid: nothing is mounted
@@ -39,29 +42,34 @@ absl::StatusOr<MountedRoot> OpenMounted(const os::BlockDevice& device) {
 class Frozen final : public pool::Quiet {
  public:
   Frozen(const state::StageStore& stages, std::optional<state::StageRecord> record,
-         os::UniqueFd root, std::unique_ptr<os::ThawGuard> guard, std::chrono::milliseconds longest)
+         os::UniqueFd root, std::unique_ptr<os::ThawGuard> guard, std::chrono::milliseconds longest,
+         Clock::time_point since, FreezeObserver observer)
       : stages_(stages),
         record_(std::move(record)),
         root_(std::move(root)),
         guard_(std::move(guard)),
-        longest_(longest) {}
+        longest_(longest),
+        since_(since),
+        observer_(std::move(observer)) {}
   ~Frozen() override { End().IgnoreError(); }
 
   absl::Status End() override {
     if (!root_.valid()) return absl::OkStatus();
-    const absl::Status thawed = os::Thaw(root_.get());
-    const bool held = guard_->Release();
+    const absl::StatusOr<bool> thawed = os::EndFreeze(root_.get());
+    const auto lasted = Clock::now() - since_;
+    const bool held = guard_->Release() && thawed.value_or(false);
+    if (observer_) observer_(held ? lasted : std::min<Clock::duration>(lasted, longest_), held);
     root_ = os::UniqueFd();
     if (record_) {
       record_->freezing = false;
       const absl::Status unmarked = stages_.Write(*record_);
       if (!unmarked.ok()) LogWarning("after a freeze: {}", MessageOf(unmarked));
     }
-    RETURN_IF_ERROR(thawed);
+    RETURN_IF_ERROR(thawed.status());
     if (held) return absl::OkStatus();
     return Aborted(
         "the copy took longer than {} ms, the longest time for which the filesystem may be frozen, "
-        "and is void; try again",
+        "or another program ended the freeze; it is void; try again",
         longest_.count());
   }
 
@@ -71,6 +79,8 @@ class Frozen final : public pool::Quiet {
   os::UniqueFd root_;
   std::unique_ptr<os::ThawGuard> guard_;
   const std::chrono::milliseconds longest_;
+  const Clock::time_point since_;
+  const FreezeObserver observer_;
 };
 
 }  // namespace
@@ -78,7 +88,8 @@ class Frozen final : public pool::Quiet {
 absl::StatusOr<std::unique_ptr<pool::Quiet>> QuiesceVolume(const state::StageStore& stages,
                                                            const VolumeId& id,
                                                            const os::BlockDevice& device,
-                                                           const CutOptions& options) {
+                                                           const CutOptions& options,
+                                                           const FreezeObserver& observer) {
   ASSIGN_OR_RETURN(MountedRoot mounted, OpenMounted(device));
   os::UniqueFd& root = mounted.root;
   if (!root.valid()) return nullptr;
@@ -93,10 +104,11 @@ absl::StatusOr<std::unique_ptr<pool::Quiet>> QuiesceVolume(const state::StageSto
     record->freezing = true;
     RETURN_IF_ERROR(stages.Write(*record));
   }
+  const auto since = Clock::now();
   const absl::Status frozen = os::Freeze(root.get());
   if (frozen.ok()) {
     return std::make_unique<Frozen>(stages, std::move(record), std::move(root), std::move(guard),
-                                    options.longest_freeze);
+                                    options.longest_freeze, since, observer);
   }
   (void)guard->Release();
   if (record) {

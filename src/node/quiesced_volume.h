@@ -6,14 +6,21 @@
 // the stage record makes the next stage or the reconciler thaw (node/staged_growth.h).
 #pragma once
 
+#include <chrono>
+#include <functional>
+
 #include "pool/quiesce.h"
 #include "state/stage_store.h"
 
 namespace holdfast::node {
 
+// Hears of each freeze when it has ended: how long writers waited, and whether it lasted as long as
+// it was needed. If not, it was ended in time by something else.
+using FreezeObserver = std::function<void(std::chrono::steady_clock::duration lasted, bool held)>;
+
 // As pool::Quiesce says. `stages` outlives what is returned.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::Quiet>> QuiesceVolume(
     const state::StageStore& stages, const VolumeId& id, const os::BlockDevice& device,
-    const CutOptions& options);
+    const CutOptions& options, const FreezeObserver& observer = {});
 
 }  // namespace holdfast::node

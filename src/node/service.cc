@@ -5,6 +5,7 @@
 #include "node/volume_stats.h"
 #include "os/request_path.h"
 #include "rpc/fields.h"
+#include "rpc/kubernetes_objects.h"
 #include "rpc/topology.h"
 
 namespace holdfast::node {
@@ -90,6 +91,7 @@ absl::Status Service::Publish(const csi::v1::NodePublishVolumeRequest& request) 
                                            .target_path = request.target_path(),
                                            .use = use,
                                            .read_only = request.readonly(),
+                                           .pod = rpc::PodIn(request.volume_context()),
                                            .secrets = rpc::SecretsIn(request.secrets())});
 }
 

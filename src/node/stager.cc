@@ -9,6 +9,7 @@
 #include "node/format_once.h"
 #include "node/mount_teardown.h"
 #include "node/staged_growth.h"
+#include "node/taken_over_filesystem.h"
 #include "node/target_paths.h"
 #include "os/mount_table.h"
 #include "os/mounter.h"
@@ -145,9 +146,13 @@ absl::StatusOr<bool> MountVolume(pool::Pool& pool, const Volume& volume,
 }
 
 absl::Status StageVolume(const pool::Pools& pools, pool::Pool& pool, const state::NodeState& state,
-                         const Volume& volume, state::StageRecord& record, bool recorded,
+                         const Volume& found, state::StageRecord& record, bool recorded,
                          const RequestPath& target, const VolumeUse& use) {
-  ASSIGN_OR_RETURN(const BlockDevice device, pool.MapDevice(volume.id, use.access_mode));
+  ASSIGN_OR_RETURN(const BlockDevice device, pool.MapDevice(found.id, use.access_mode));
+  Volume volume = found;
+  if (IsToBeTakenOver(volume, use)) {
+    ASSIGN_OR_RETURN(volume, TakeOverFilesystem(pool, found, device, use.filesystem));
+  }
   bool mounted_now = false;
   if (volume.access_type == AccessType::kMount) {
     ASSIGN_OR_RETURN(mounted_now, MountVolume(pool, volume, device, target, use, state, record));
@@ -182,7 +187,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
   pool::Pool& pool = *located.pool;
   RETURN_IF_ERROR(RequireReach(use, !pool.info().node.empty(), kUnsupported));
   ASSIGN_OR_RETURN(const Volume volume, pool.Get(located.id));
-  RETURN_IF_ERROR(RequireSuitable(volume, use));
+  RETURN_IF_ERROR(RequireStageable(volume, use));
   ASSIGN_OR_RETURN(const RequestPath target, OpenPath(staging_path, "staging_target_path"));
   ASSIGN_OR_RETURN(const auto path_lock, LockPath(path_locks_, target));
   auto record = state_.stages.Find(volume_id);
@@ -195,6 +200,7 @@ absl::Status Stager::Stage(const std::string& volume_id, const std::string& stag
     if (!staged_before) RETURN_IF_ERROR(pool.UnmapDevice(located.id));
   }
   if (staged_before) {
+    if (IsToBeTakenOver(volume, use)) return RequireSuitable(volume, use);  // in use as raw block
     RETURN_IF_ERROR(RequireSameStage(*record, target.path(), use));
   } else {
     record = state::StageRecord{.volume_id = volume_id,

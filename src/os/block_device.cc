@@ -102,8 +102,12 @@ absl::Status SetReadOnly(const BlockDevice& device, bool read_only) {
 }
 
 absl::Status ZeroBlockDevice(const BlockDevice& device) {
+  return ZeroBlockDevice(device, 0, device.size);
+}
+
+absl::Status ZeroBlockDevice(const BlockDevice& device, Bytes begin, Bytes size) {
   ASSIGN_OR_RETURN(const UniqueFd node, OpenBlockDevice(device, O_RDWR | O_EXCL));
-  std::uint64_t range[2] = {0, static_cast<std::uint64_t>(device.size)};
+  std::uint64_t range[2] = {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(size)};
   if (::ioctl(node.get(), BLKZEROOUT, range) == 0 && ::fsync(node.get()) == 0) {
     return absl::OkStatus();
   }

@@ -43,6 +43,8 @@ struct BlockDevice {
 
 // Zeroes every byte of the device, durably; by freeing the space where the device supports that.
 [[nodiscard]] absl::Status ZeroBlockDevice(const BlockDevice& device);
+// The same of a part of it, in whole sectors.
+[[nodiscard]] absl::Status ZeroBlockDevice(const BlockDevice& device, Bytes begin, Bytes size);
 
 // Flushes what the kernel buffers for the device (fsync of its node).
 [[nodiscard]] absl::Status FlushBlockDevice(const BlockDevice& device);

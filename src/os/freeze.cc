@@ -20,13 +20,15 @@ absl::Status Freeze(int directory_fd) {
   return OsError(errno, "cannot freeze it");
 }
 
-absl::Status Thaw(int directory_fd) {
+absl::Status Thaw(int directory_fd) { return EndFreeze(directory_fd).status(); }
+
+absl::StatusOr<bool> EndFreeze(int directory_fd) {
   int error = 0;
   for (int attempt = 0; attempt < kThaws; ++attempt) {
-    if (::ioctl(directory_fd, FITHAW, 0) == 0) return absl::OkStatus();
+    if (::ioctl(directory_fd, FITHAW, 0) == 0) return true;
     error = errno;
     // EINVAL: not frozen, ioctl_fsfreeze; EOPNOTSUPP, ENOTTY: a filesystem that cannot be.
-    if (error == EINVAL || error == EOPNOTSUPP || error == ENOTTY) return absl::OkStatus();
+    if (error == EINVAL || error == EOPNOTSUPP || error == ENOTTY) return false;
   }
   return OsError(error, "cannot thaw it");
 }

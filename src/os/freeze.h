@@ -25,6 +25,9 @@ namespace holdfast::os {
 // (freeze_super holds a reference, fs/super.c).
 [[nodiscard]] absl::Status Thaw(int directory_fd);
 
+// The same; false if there was none: another process ended it before.
+[[nodiscard]] absl::StatusOr<bool> EndFreeze(int directory_fd);
+
 // Freezes and thaws, for callers that cannot repair the state that a kill in between leaves.
 [[nodiscard]] absl::Status FlushByFreezing(int directory_fd);
 

@@ -126,6 +126,12 @@ void ResetReadOnly(int index) {
   if (!bound && node.valid()) static_cast<void>(SetWritable(node.get()));
 }
 
+std::optional<LoopFile> FileOfLoop(int index) {
+  std::string path = BackingPath(index);
+  if (path.empty()) return std::nullopt;
+  return LoopFile{.path = std::move(path), .direct_io = SysfsNumber(index, "loop/dio") != 0};
+}
+
 std::vector<LoopLabel> LoopLabels(const std::string& prefix) {
   std::vector<LoopLabel> labels;
   for (const int index : LoopNumbers()) {

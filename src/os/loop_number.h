@@ -77,6 +77,14 @@ struct LoopLabel {
 // The devices with exactly this label.
 [[nodiscard]] absl::StatusOr<std::vector<LoopDevice>> FindLoopsByLabel(const std::string& label);
 
+// What sysfs shows of a bound device; no disk is asked for it.
+struct LoopFile {
+  std::string path{};  // when it was bound; without what sysfs adds if it was deleted since
+  bool direct_io = false;
+};
+// Nothing if it is not bound.
+[[nodiscard]] std::optional<LoopFile> FileOfLoop(int index);
+
 struct LoopIdentity {
   // LoopOptions::label, or what another program put there. Nothing where the kernel does not show
   // it, because what carries the file is dead; then `path` is all there is.

@@ -3,47 +3,23 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
-#include <limits>
+
+#include "os/extent_walk.h"
 
 namespace holdfast::os {
 namespace {
 
-constexpr std::size_t kPerCall = 128;
-
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-
-// Calls `take` with each of the first `limit` extents from `begin` on, until it returns false.
+// As WalkExtents from `begin` on; a filesystem without a map shares nothing.
 template <typename Take>
 absl::Status ForEachExtent(int file_fd, Bytes begin, std::size_t limit, Take take) {
-  // The kernel puts the extents right after the header.
-  alignas(fiemap) std::array<char, sizeof(fiemap) + kPerCall * sizeof(fiemap_extent)> buffer{};
-  auto* const head = reinterpret_cast<fiemap*>(buffer.data());
-  head->fm_start = static_cast<std::uint64_t>(begin);
-  for (std::size_t seen = 0; seen < limit;) {
-    head->fm_length = FIEMAP_MAX_OFFSET - head->fm_start;
-    head->fm_extent_count = static_cast<std::uint32_t>(std::min(kPerCall, limit - seen));
-    if (::ioctl(file_fd, FS_IOC_FIEMAP, head) != 0) {
-      if (errno == EOPNOTSUPP || errno == ENOTTY) return absl::OkStatus();
-      return OsError(errno, "cannot read the extents of a file");
-    }
-    if (head->fm_mapped_extents == 0) return absl::OkStatus();
-    fiemap_extent extent{};
-    for (std::size_t i = 0; i < head->fm_mapped_extents; ++i) {
-      std::memcpy(&extent, buffer.data() + sizeof(fiemap) + i * sizeof(extent), sizeof(extent));
-      if (!take(extent) || (extent.fe_flags & FIEMAP_EXTENT_LAST) != 0) return absl::OkStatus();
-    }
-    seen += head->fm_mapped_extents;
-    head->fm_start = extent.fe_logical + extent.fe_length;
-  }
-  return absl::OkStatus();
+  const absl::Status walked = WalkExtents(file_fd, {.begin = begin, .limit = limit}, take);
+  return absl::IsUnimplemented(walked) ? absl::OkStatus() : walked;
 }
 
 bool IsShared(const fiemap_extent& extent) { return (extent.fe_flags & FIEMAP_EXTENT_SHARED) != 0; }
@@ -75,7 +51,7 @@ absl::StatusOr<bool> SharesExtents(int file_fd, std::size_t limit) {
 
 absl::StatusOr<std::optional<Extent>> NextSharedExtent(int file_fd, Bytes begin) {
   std::optional<Extent> found;
-  RETURN_IF_ERROR(ForEachExtent(file_fd, begin, kAll, [&](const fiemap_extent& extent) {
+  RETURN_IF_ERROR(ForEachExtent(file_fd, begin, 0, [&](const fiemap_extent& extent) {
     if (!IsShared(extent)) return true;
     const auto first = static_cast<Bytes>(extent.fe_logical);
     found = Extent{std::max(first, begin), first + static_cast<Bytes>(extent.fe_length)};
@@ -95,9 +71,26 @@ absl::Status UnshareExtent(int file_fd, const Extent& extent) {
   return WithoutRoom(errno, "cannot unshare an extent of a file");
 }
 
+absl::Status SetCowReserve(int file_fd, CowReserve reserve) {
+  struct fsxattr attributes {};
+  struct stat facts {};
+  if (::ioctl(file_fd, FS_IOC_FSGETXATTR, &attributes) != 0 || ::fstat(file_fd, &facts) != 0) {
+    if (errno == ENOTTY || errno == EOPNOTSUPP) return absl::OkStatus();
+    return OsError(errno, "cannot read the attributes of a file");
+  }
+  const bool none = reserve == CowReserve::kNone;
+  const bool has_hint = (attributes.fsx_xflags & FS_XFLAG_COWEXTSIZE) != 0;
+  if (has_hint == none) return absl::OkStatus();
+  attributes.fsx_xflags ^= FS_XFLAG_COWEXTSIZE;
+  attributes.fsx_cowextsize = none ? static_cast<std::uint32_t>(facts.st_blksize) : 0;
+  if (::ioctl(file_fd, FS_IOC_FSSETXATTR, &attributes) == 0) return absl::OkStatus();
+  if (errno == ENOTTY || errno == EOPNOTSUPP) return absl::OkStatus();
+  return OsError(errno, "cannot set the reserve for copied blocks of a file");
+}
+
 absl::StatusOr<Bytes> SharedBytes(int file_fd) {
   Bytes shared = 0;
-  RETURN_IF_ERROR(ForEachExtent(file_fd, 0, kAll, [&](const fiemap_extent& extent) {
+  RETURN_IF_ERROR(ForEachExtent(file_fd, 0, 0, [&](const fiemap_extent& extent) {
     if (IsShared(extent)) {
       shared += static_cast<Bytes>(extent.fe_length);
     }

@@ -35,6 +35,15 @@ struct Extent {
 // RESOURCE_EXHAUSTED without room, INTERNAL otherwise.
 [[nodiscard]] absl::Status UnshareExtent(int file_fd, const Extent& extent);
 
+// How much xfs reserves around a shared block that gets a block of its own: kDefault is 128 KiB,
+// which leaves files of many overwritten blocks less fragmented, and counts as the file's own for
+// five minutes (cowextsize in xfs_io(8); speculative_cow_prealloc_lifetime in the kernel's
+// Documentation/admin-guide/xfs.rst).
+enum class CowReserve { kDefault, kNone };
+
+// Of this file, durably; other filesystems reserve nothing. INTERNAL when it cannot be set.
+[[nodiscard]] absl::Status SetCowReserve(int file_fd, CowReserve reserve);
+
 // How many bytes of the file are in shared extents; 0 and INTERNAL as above.
 [[nodiscard]] absl::StatusOr<Bytes> SharedBytes(int file_fd);
 

@@ -26,6 +26,26 @@ std::int64_t MillisecondsNow() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
+struct Pipe {
+  UniqueFd reading;
+  UniqueFd writing;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return OsError(errno, "cannot make a pipe");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// Until the other end is closed, but no longer than a second: to close a file of a filesystem that
+// does not answer can take forever, and this process must not wait for that.
+void AwaitEnd(int pipe_fd) {
+  pollfd watched{pipe_fd, 0, 0};  // POLLHUP is always reported
+  constexpr int kMost = 1000;     // ms
+  while (::poll(&watched, 1, kMost) < 0 && errno == EINTR) {
+  }
+}
+
 // Closes all descriptors but these two.
 void KeepOnly(int first, int second) {
   const auto low = static_cast<unsigned>(std::min(first, second));
@@ -55,10 +75,8 @@ void KeepOnly(int first, int second) {
 
 absl::StatusOr<std::unique_ptr<ThawGuard>> ThawGuard::Start(int directory_fd,
                                                             std::chrono::milliseconds limit) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return OsError(errno, "cannot make a pipe");
-  UniqueFd reading(ends[0]);
-  UniqueFd writing(ends[1]);
+  ASSIGN_OR_RETURN(Pipe watched, MakePipe());
+  ASSIGN_OR_RETURN(Pipe ready, MakePipe());
   const std::int64_t until = MillisecondsNow() + limit.count();
   const auto claims = HoldBackClaims();
   sigset_t all;
@@ -66,14 +84,16 @@ absl::StatusOr<std::unique_ptr<ThawGuard>> ThawGuard::Start(int directory_fd,
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t child = ::fork();
-  if (child == 0) Watch(directory_fd, reading.get(), until);
+  if (child == 0) Watch(directory_fd, watched.reading.get(), until);
   const int error = errno;
+  ready.writing = UniqueFd();
+  if (child > 0) AwaitEnd(ready.reading.get());  // the child has closed its copy, and all others
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) {
     return WithCode(OsError(error, "cannot start the process that ends a freeze in time"),
                     absl::StatusCode::kUnavailable);
   }
-  return std::unique_ptr<ThawGuard>(new ThawGuard(child, std::move(writing)));
+  return std::unique_ptr<ThawGuard>(new ThawGuard(child, std::move(watched.writing)));
 }
 
 ThawGuard::~ThawGuard() { (void)Release(); }

@@ -252,53 +252,6 @@ absl::StatusOr<std::vector<Volume>> AwaitedPool::List(const std::string& after_u
   return pool->List(after_uuid, limit);
 }
 
-absl::Status AwaitedPool::DeleteSnapshot(const VolumeId& id) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->DeleteSnapshot(id);
-}
-
-absl::StatusOr<SnapshotUse> AwaitedPool::GetSnapshotUse(const VolumeId& id) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->GetSnapshotUse(id);
-}
-
-absl::StatusOr<Content> AwaitedPool::DescribeContent(const VolumeId& id) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->DescribeContent(id);
-}
-
-absl::StatusOr<std::unique_ptr<ContentReader>> AwaitedPool::ReadContent(const VolumeId& id) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->ReadContent(id);
-}
-
-absl::StatusOr<std::unique_ptr<ImageWriter>> AwaitedPool::WriteContent(const VolumeId& id,
-                                                                       const std::string& version) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->WriteContent(id, version);
-}
-
-absl::Status AwaitedPool::NoteArrived(const VolumeId& id, const std::string& arrival, Bytes to) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->NoteArrived(id, arrival, to);
-}
-
-absl::Status AwaitedPool::FinishArrival(const VolumeId& id, const std::string& arrival) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->FinishArrival(id, arrival);
-}
-
-absl::StatusOr<Volume> AwaitedPool::GetSnapshot(const VolumeId& id) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->GetSnapshot(id);
-}
-
-absl::StatusOr<std::vector<Volume>> AwaitedPool::ListSnapshots(const std::string& after_uuid,
-                                                               std::size_t limit) {
-  ASSIGN_OR_RETURN(Pool* const pool, Opened());
-  return pool->ListSnapshots(after_uuid, limit);
-}
-
 absl::StatusOr<Volume> AwaitedPool::Grow(const VolumeId& id, Bytes required, Bytes limit) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->Grow(id, required, limit);
@@ -312,6 +265,11 @@ absl::StatusOr<PoolCapacity> AwaitedPool::GetCapacity(Provisioning provisioning)
 absl::StatusOr<PoolUsage> AwaitedPool::GetUsage() {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->GetUsage();
+}
+
+absl::StatusOr<Bytes> AwaitedPool::AllocatedTo(const VolumeId& id) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->AllocatedTo(id);
 }
 
 VolumeCondition AwaitedPool::Condition(const Volume& volume) {
@@ -368,6 +326,13 @@ absl::Status AwaitedPool::FinishFormatting(const VolumeId& id) {
 absl::Status AwaitedPool::FinishAdoption(const VolumeId& id) {
   ASSIGN_OR_RETURN(Pool* const pool, Opened());
   return pool->FinishAdoption(id);
+}
+
+absl::StatusOr<Volume> AwaitedPool::TakeOverFilesystem(const VolumeId& id,
+                                                       const std::string& filesystem,
+                                                       const std::string& filesystem_uuid) {
+  ASSIGN_OR_RETURN(Pool* const pool, Opened());
+  return pool->TakeOverFilesystem(id, filesystem, filesystem_uuid);
 }
 
 absl::StatusOr<std::string> AwaitedPool::FormattedUuid(const VolumeId& id) {

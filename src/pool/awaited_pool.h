@@ -58,10 +58,21 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::StatusOr<bool> Repair(const VolumeId& id) override;
   [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<MemberCut>> BeginCut(
+      const VolumeSpec& spec) override;
+  [[nodiscard]] absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
+                                               bool keep) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> MembersOf(const std::string& group) override;
+  [[nodiscard]] std::vector<Volume> Undecided() override;
   [[nodiscard]] absl::StatusOr<SnapshotUse> GetSnapshotUse(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Bytes> AllocatedTo(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Content> DescribeContent(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
       const VolumeId& id) override;
+  [[nodiscard]] absl::Status KeepHeld(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<RangePage> FindRanges(const VolumeId& snapshot,
+                                                     const std::optional<VolumeId>& base,
+                                                     Bytes offset) override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<ImageWriter>> WriteContent(
       const VolumeId& id, const std::string& version) override;
   [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival,
@@ -71,6 +82,7 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                          std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<std::vector<UnfinishedVolume>> ListUnfinished() override;
   [[nodiscard]] absl::Status DeleteSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
@@ -94,6 +106,9 @@ class AwaitedPool final : public Pool {
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
   [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> TakeOverFilesystem(
+      const VolumeId& id, const std::string& filesystem,
+      const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
   [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
 

@@ -98,11 +98,30 @@ Bytes Ledger::Provisioned(Provisioning provisioning) const {
                                               : totals_.thin_provisioned;
 }
 
+Bytes Ledger::Unallocated(Provisioning provisioning) const {
+  const MutexLock lock(mutex_);
+  return provisioning == Provisioning::kThick ? totals_.thick_unallocated
+                                              : totals_.thin_unallocated;
+}
+
 Bytes Ledger::ProvisionedTo(const std::string& uuid, Provisioning provisioning) const {
   const MutexLock lock(mutex_);
   const auto found = entries_.find(uuid);
   const bool known = found != entries_.end() && found->second.provisioning == provisioning;
   return known ? found->second.provisioned : 0;
+}
+
+Bytes Ledger::AllocatedTo(const std::string& uuid) const {
+  const MutexLock lock(mutex_);
+  const auto found = entries_.find(uuid);
+  return found == entries_.end() ? 0 : found->second.allocated;
+}
+
+Bytes Ledger::LackingTo(const std::string& uuid) const {
+  const MutexLock lock(mutex_);
+  const auto found = entries_.find(uuid);
+  if (found == entries_.end()) return 0;
+  return UnallocatedOf(found->second.provisioned, found->second.allocated);
 }
 
 Bytes Ledger::ReserveOf(const Room& room) const {

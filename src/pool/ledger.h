@@ -76,8 +76,14 @@ class Ledger final {
   [[nodiscard]] Bytes LargestReservation(Provisioning provisioning, const Room& room) const;
 
   [[nodiscard]] Bytes Provisioned(Provisioning provisioning) const;
+  // What of it is not allocated.
+  [[nodiscard]] Bytes Unallocated(Provisioning provisioning) const;
   // To one volume; 0 if the ledger does not know it, or not as a volume of this provisioning.
   [[nodiscard]] Bytes ProvisionedTo(const std::string& uuid, Provisioning provisioning) const;
+  // What one volume has allocated, of what is provisioned to it; 0 if the ledger does not know it.
+  [[nodiscard]] Bytes AllocatedTo(const std::string& uuid) const;
+  // What is provisioned to one volume and not allocated; 0 if the ledger does not know it.
+  [[nodiscard]] Bytes LackingTo(const std::string& uuid) const;
   [[nodiscard]] Bytes ReserveOf(const Room& room) const;
 
  private:

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/pool.h"
 
+#include <algorithm>
+
+#include "pool/changed_ranges.h"
+
 namespace holdfast::pool {
 namespace {
 
@@ -12,6 +16,41 @@ absl::Status CannotExchange(const PoolInfo& info) {
 
 }  // namespace
 
+// The CO gives no name with a control character.
+VolumeId Pool::IdForHold(const ContentSource& source, const std::string& name) const {
+  return IdForSnapshotName(fmt::format("\x01{} {}", source.ToString(), name));
+}
+
+VolumeId Pool::IdForSpec(const VolumeSpec& spec) const {
+  if (spec.role == VolumeRole::kVolume) return IdForName(spec.name);
+  return spec.hold ? IdForHold(*spec.source, spec.name) : IdForSnapshotName(spec.name);
+}
+absl::StatusOr<std::unique_ptr<MemberCut>> Pool::BeginCut(const VolumeSpec&) {
+  return FailedPrecondition(
+      "pool '{}' (kind {}) cannot cut several volumes at one instant, so they cannot be in a group "
+      "snapshot; snapshots of single volumes can be made",
+      info().name, info().kind);
+}
+
+absl::StatusOr<std::unique_ptr<MemberCut>> Pool::BeginHold(const VolumeId&, const std::string&,
+                                                           const CutOptions&) {
+  return nullptr;
+}
+
+absl::StatusOr<bool> Pool::EndMember(const VolumeId&, const std::string&, bool) { return false; }
+
+absl::StatusOr<Volume> Pool::FindUndecided(const VolumeId& id) {
+  const std::vector<Volume> undecided = Undecided();
+  const auto found = std::ranges::find(undecided, id, &Volume::id);
+  if (found != undecided.end()) return *found;
+  return NotFound("there is no undecided snapshot '{}'", ToSnapshotId(id));
+}
+
+absl::StatusOr<Bytes> Pool::AllocatedTo(const VolumeId& id) {
+  return FailedPrecondition("pool '{}' does not count what '{}' has allocated", info().name,
+                            id.ToString());
+}
+
 absl::StatusOr<SnapshotUse> Pool::GetSnapshotUse(const VolumeId&) {
   return FailedPrecondition("pool '{}' (kind {}) does not know what snapshots take", info().name,
                             info().kind);
@@ -21,6 +60,13 @@ absl::StatusOr<Content> Pool::DescribeContent(const VolumeId&) { return CannotEx
 
 absl::StatusOr<std::unique_ptr<ContentReader>> Pool::ReadContent(const VolumeId&) {
   return CannotExchange(info());
+}
+
+absl::Status Pool::KeepHeld(const VolumeId&) { return CannotExchange(info()); }
+
+absl::StatusOr<RangePage> Pool::FindRanges(const VolumeId&, const std::optional<VolumeId>&, Bytes) {
+  return FailedPrecondition("pool '{}' (kind {}) does not know which blocks have changed",
+                            info().name, info().kind);
 }
 
 absl::StatusOr<std::unique_ptr<ImageWriter>> Pool::WriteContent(const VolumeId&,

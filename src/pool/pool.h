@@ -19,6 +19,8 @@
 
 namespace holdfast::pool {
 
+struct RangePage;  // pool/changed_ranges.h
+
 struct PoolInfo {
   // Of the storage, permanently: another one means other volumes. Empty: not known yet.
   std::string id;
@@ -32,16 +34,38 @@ struct PoolInfo {
   std::uint32_t sector_size = 0;  // logical sector of new volumes' devices; 0: not known
 };
 
+// The snapshots of a pool, by whose their blocks are.
+struct SnapshotCounts {
+  std::size_t copying = 0;   // not complete yet
+  std::size_t shared = 0;    // shared with volumes or other snapshots, and left so
+  std::size_t settling = 0;  // the same of thick ones, which get their own in the background
+  std::size_t own = 0;
+};
+
+// What volumes and snapshots share, as far as the pool has counted it lately.
+struct BlockSharing {
+  Bytes snapshots_shared = 0;  // what snapshots occupy, with others ...
+  Bytes snapshots_own = 0;     // ... and for themselves
+  Bytes unshared = 0;          // what thick copies were given for themselves since the start ...
+  Bytes to_unshare = 0;        // ... and what they still share
+};
+
 // The state of a pool for people and metrics.
 struct PoolUsage {
   Bytes total = 0;              // size of the pool's storage
   Bytes free = 0;               // unused there now
   Bytes reserve = 0;            // kept for the host
-  Bytes thick_provisioned = 0;  // sum of thick capacities
-  Bytes thin_provisioned = 0;   // sum of thin capacities
+  Bytes thick_provisioned = 0;  // sum of thick capacities, and what thick snapshots may need
+  Bytes thin_provisioned = 0;   // the same of thin ones
   Bytes thick_available = 0;    // largest thick volume that fits now
   Bytes thin_available = 0;     // largest thin volume that fits now
   std::size_t volumes = 0;
+  std::size_t without_direct_io = 0;  // volumes in use that have lost it (docs/snapshots.md)
+  SnapshotCounts snapshots{};
+  // What thin volumes may still write that has no storage yet, and snapshots share. This and the
+  // next: nothing where only the storage knows.
+  std::optional<Bytes> thin_unallocated{};
+  std::optional<BlockSharing> blocks{};
 };
 
 // What the bytes of a snapshot take.
@@ -49,6 +73,45 @@ struct SnapshotUse {
   Bytes occupied = 0;   // with what it shares
   Bytes shared = 0;     // of these, with other volumes and snapshots
   Bytes copied_to = 0;  // how far it has come; its capacity when it is complete
+};
+
+// The writers of a volume that is being cut, when all were held back that can be.
+struct Writers {
+  bool held = true;  // all of them, or there are none
+  // Of those that are not: the only node that may write to the volume, and the device through which
+  // it does, as Pool::BeginHold takes it. Empty: it is not known, or there are others.
+  std::string node = "";
+  std::string device = "";
+};
+
+// A snapshot that is being cut at one instant with the others of its group (docs/adr/0030). The
+// steps are taken in this order, each for all members before the next one; after an error only Undo
+// is left. The caller holds the locks of volume and snapshot. When it ends without Seal or Undo,
+// its writers go on, and Repair removes what is left.
+class MemberCut {
+ public:
+  virtual ~MemberCut() = default;
+  // What can be done before the writers are held back, so that the next steps are short: writes out
+  // what was written so far, and cuts what nothing writes to, as Seal checks.
+  [[nodiscard]] virtual absl::Status Prepare() = 0;
+  // Holds back the writers. Some cannot be: of a raw block device, of a filesystem that is not
+  // frozen (btrfs), and of another node.
+  [[nodiscard]] virtual absl::StatusOr<Writers> Hold() = 0;
+  [[nodiscard]] virtual absl::Status Cut() = 0;
+  // Lets the writers go on. ABORTED if they went on before: what was cut is void.
+  [[nodiscard]] virtual absl::Status Release() = 0;
+  // Makes the cut durable. The snapshot is undecided from then on (Pool::EndMember), also after a
+  // kill. ABORTED if the volume was used although nothing seemed to use it, or not only by the node
+  // that Hold named: what was cut is void.
+  [[nodiscard]] virtual absl::Status Seal() = 0;
+  // Removes it because of the `cause`, and returns that; UNAVAILABLE if something is left.
+  [[nodiscard]] virtual absl::Status Undo(const absl::Status& cause) = 0;
+};
+
+// A volume that Create has begun as a copy and not returned yet.
+struct UnfinishedVolume {
+  Volume volume;
+  Bytes copied_to = 0;
 };
 
 // Where the bytes of a volume go that come from another pool. One thread at a time.
@@ -111,11 +174,18 @@ class Pool {
   [[nodiscard]] virtual VolumeId IdForName(const std::string& name) const = 0;
 
   // The same of a snapshot: in a name space of its own, so that no volume has the UUID.
-  [[nodiscard]] VolumeId IdForSnapshotName(const std::string& name) const {
+  [[nodiscard]] virtual VolumeId IdForSnapshotName(const std::string& name) const {
     VolumeId id = IdForName(kSnapshots);
     id.uuid = *UuidOfName(id.uuid, name);  // a UUID, as UuidOfName requires
     return id;
   }
+
+  // The same of the snapshot of `source` that is held for a copy of that name: no snapshot of the
+  // CO has its UUID.
+  [[nodiscard]] VolumeId IdForHold(const ContentSource& source, const std::string& name) const;
+
+  // The id of what the spec asks for.
+  [[nodiscard]] VolumeId IdForSpec(const VolumeSpec& spec) const;
 
   // Makes the volume or snapshot, or returns the one of that name. ALREADY_EXISTS: one with other
   // properties; RESOURCE_EXHAUSTED: not enough room; OUT_OF_RANGE: a size that cannot be.
@@ -138,19 +208,67 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                                  std::size_t limit) = 0;
 
+  // Volumes for which Create returns ABORTED so far, for people: no other call knows them.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<UnfinishedVolume>> ListUnfinished() {
+    return std::vector<UnfinishedVolume>();
+  }
+
   // As Delete, Get and List, of snapshots. A snapshot is never in use.
   [[nodiscard]] virtual absl::Status DeleteSnapshot(const VolumeId& id) = 0;
   [[nodiscard]] virtual absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) = 0;
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> ListSnapshots(
       const std::string& after_uuid, std::size_t limit) = 0;
 
+  // Begins to cut a snapshot of a group: `spec.group` is set, and `spec.name` is GroupMemberName.
+  // The volume is recorded and its room reserved, and nothing of it is cut yet. ABORTED: there is
+  // one, or one that is undecided. FAILED_PRECONDITION: the pool cannot cut it, and what is needed.
+  // Otherwise as Create.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<MemberCut>> BeginCut(const VolumeSpec& spec);
+
+  // Begins to hold back the writers of a volume that another process cuts, whose Hold said that
+  // this node has it as `device` (Writers). It is a MemberCut that cuts nothing and makes no
+  // snapshot. Null if this process does not have that device. Asks nothing but the kernel.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<MemberCut>> BeginHold(
+      const VolumeId& id, const std::string& device, const CutOptions& cut);
+
+  // Ends what is undecided of the group's snapshot with that id: if `keep` is set it becomes one as
+  // any other, otherwise it is removed. One that was kept before stays. The caller holds its lock,
+  // and knows that the group's deciding member is kept or, to remove this one, that it is not
+  // there; of the deciding member, that all others are sealed. Whether it is there now.
+  [[nodiscard]] virtual absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
+                                                       bool keep);
+
+  // The snapshots of the group that are there. Of a pool that several processes serve, only the
+  // controller knows any.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> MembersOf(const std::string&) {
+    return std::vector<Volume>();
+  }
+
+  // The snapshots that are undecided, from memory; none of a pool that several processes serve.
+  [[nodiscard]] virtual std::vector<Volume> Undecided() { return {}; }
+  // The one with that id. NOT_FOUND: there is none that is undecided.
+  [[nodiscard]] virtual absl::StatusOr<Volume> FindUndecided(const VolumeId& id);
+
   // What another pool must know of a snapshot before it takes its bytes. ABORTED while it is still
   // being copied; FAILED_PRECONDITION if the pool cannot hand out bytes.
   [[nodiscard]] virtual absl::StatusOr<Content> DescribeContent(const VolumeId& id);
-  // Its bytes. They can be read for as long as the reader is there, without the lock, also when the
-  // snapshot is deleted.
+  // Its bytes. They are read without the lock, and never differ from those of the snapshot: if that
+  // is deleted, they can be read on, or the reader fails with ABORTED.
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
       const VolumeId& id);
+
+  // For a snapshot that is held (VolumeSpec::hold): it is needed for another hour, and then removed
+  // by Repair, unless this is called again. Nothing changes for other snapshots. Cheap.
+  [[nodiscard]] virtual absl::Status KeepHeld(const VolumeId& id);
+
+  // Which ranges of the snapshot's bytes hold data; with a base, another snapshot of its volume,
+  // which differ from that one's. A page from `offset` on, a multiple of kRangeGranularity; the
+  // answer goes on at RangePage::next. Read without the lock, as by ReadContent. OUT_OF_RANGE and
+  // INVALID_ARGUMENT as CheckQuestion; ABORTED while one of them is being copied;
+  // FAILED_PRECONDITION if the pool cannot tell.
+  [[nodiscard]] virtual absl::StatusOr<RangePage> FindRanges(const VolumeId& snapshot,
+                                                             const std::optional<VolumeId>& base,
+                                                             Bytes offset);
 
   // For a volume that was created with VolumeSpec::content of that version and for which Create
   // returns ABORTED since. With the writer its bytes may be written without the lock; what is
@@ -166,6 +284,10 @@ class Pool {
 
   // Looks at the bytes, so not for every call. FAILED_PRECONDITION if the pool does not know.
   [[nodiscard]] virtual absl::StatusOr<SnapshotUse> GetSnapshotUse(const VolumeId& id);
+
+  // The storage that the volume alone has, as the pool counted it last: from memory, 0 if there is
+  // no such volume. FAILED_PRECONDITION if only the storage knows.
+  [[nodiscard]] virtual absl::StatusOr<Bytes> AllocatedTo(const VolumeId& id);
 
   // Makes the volume at least `required` and at most `limit` (0: none) bytes large and lets an
   // attached device see it. Never shrinks: a larger volume is returned as it is.
@@ -239,6 +361,12 @@ class Pool {
   // inherited -> formatted: the copied filesystem has the recorded UUID now. Durable before it
   // returns, and noted with the bytes as FinishFormatting does.
   [[nodiscard]] virtual absl::Status FinishAdoption(const VolumeId& id) = 0;
+
+  // ready, raw block -> inherited: the bytes are that filesystem, which another program has put
+  // there, and the volume is a filesystem volume from now on. Durable before it returns. The
+  // volume as it is then. FAILED_PRECONDITION in any other state, and for filesystem volumes.
+  [[nodiscard]] virtual absl::StatusOr<Volume> TakeOverFilesystem(
+      const VolumeId& id, const std::string& filesystem, const std::string& filesystem_uuid) = 0;
 
   // Makes every byte of a volume in state formatting zero again, so that an interrupted mkfs can be
   // repeated on a blank device. Detaches it. FAILED_PRECONDITION in any other state, and where

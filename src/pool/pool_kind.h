@@ -40,9 +40,6 @@ struct PoolKind {
 
   os::DeviceProof proof;
 
-  // Such pools can make snapshots and copies of volumes, if their storage can.
-  bool makes_copies = false;
-
   // FAILED_PRECONDITION, with the remedy, if this node cannot make devices of such pools. Null:
   // nothing to check. Cheap; thread-safe.
   absl::Status (*check_node)();

@@ -7,21 +7,10 @@
 // some time, it has given the volume up, and the reconciler removes it.
 #include "core/clock.h"
 #include "pool/volume_lifecycle.h"
+#include "pool/volume_match.h"
 
 namespace holdfast::pool {
 namespace {
-
-constexpr absl::Duration kWantedTime = absl::Hours(1);
-// The record is not written for every call.
-constexpr absl::Duration kNoteWantedAfter = absl::Minutes(5);
-
-absl::Duration SinceWanted(const VolumeRecord& record, absl::Time now) {
-  absl::Time wanted;
-  if (!absl::ParseTime(absl::RFC3339_full, record.copy->wanted_at, &wanted, nullptr)) {
-    return absl::ZeroDuration();
-  }
-  return now - wanted;
-}
 
 absl::Status NotWaiting(const VolumeId& id) {
   return Aborted("volume {} is not waiting for these bytes any more", id.uuid);
@@ -62,16 +51,12 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::ContinueArrival(const VolumeRecord
   if (spec.content && spec.content->version != record.copy->source_version) {
     return UndoCopy(record, Aborted("the content source is another one than before; try again"));
   }
-  if (SinceWanted(record, now_()) >= kNoteWantedAfter) {
+  if (IsDueAgain(record.copy->wanted_at, now_())) {
     VolumeRecord next = record;
     next.copy->wanted_at = Rfc3339(now_());
     RETURN_IF_ERROR(records_.Replace(record, next));
   }
   return AnswerOf(record);
-}
-
-bool VolumeLifecycle::IsAbandonedArrival(const VolumeRecord& record) const {
-  return SinceWanted(record, now_()) >= kWantedTime;
 }
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::GetArriving(const VolumeId& id,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "os/block_device.h"
+#include "pool/quiesce.h"
 #include "pool/volume_record.h"
 
 namespace holdfast::pool {
@@ -86,20 +87,27 @@ class VolumeBytes {
 // The bytes and the devices. Changes are durable when a function returns OK.
 class VolumeBackend : public VolumeBytes {
  public:
-  // The name of the bytes to be made (VolumeRecord::image_name), which no other bytes ever had; ""
-  // where the volume's UUID says where they are.
-  [[nodiscard]] virtual std::string NewName(const std::string& uuid) = 0;
+  // The name of the bytes to be made for a record without one (VolumeRecord::image_name), which no
+  // other bytes ever had; "" where the volume's UUID says where they are. `source` is null unless
+  // they are to be copied.
+  [[nodiscard]] virtual std::string NewName(const VolumeRecord& record,
+                                            const VolumeRecord* source) = 0;
 
   // Makes the bytes, zeros, as large as the record says, and returns the storage's own id of them
   // (VolumeRecord::image_id), "" if it has none. ALREADY_EXISTS if there are some;
   // RESOURCE_EXHAUSTED without room.
   [[nodiscard]] virtual absl::StatusOr<std::string> Make(const VolumeRecord& record) = 0;
 
-  // How a copy of the source begins that takes many calls of CopyOn; nothing if Copy makes all of
-  // it at once. Nothing may change the source until the copy is complete.
-  [[nodiscard]] virtual absl::StatusOr<std::optional<CopyProgress>> PlanCopy(const VolumeRecord&) {
+  // How a copy of the source as a volume or snapshot begins that takes many calls of CopyOn;
+  // nothing if Copy makes all of it at once. Nothing may change the source until the copy is
+  // complete, unless the plan says that it is not needed any more (CopyProgress::source_version).
+  [[nodiscard]] virtual absl::StatusOr<std::optional<CopyProgress>> PlanCopy(const VolumeRecord&,
+                                                                             VolumeRole) {
     return std::nullopt;
   }
+
+  // VolumeRecord::clone_depth of a copy of the source, when it is complete.
+  [[nodiscard]] virtual int CloneDepth(const VolumeRecord&, VolumeRole) { return 0; }
 
   // Makes the bytes as Make does, with those of `source` at one instant of the call, followed by
   // zeros. If `record.copy` is set, only makes the room for them, and CopyOn copies.
@@ -107,8 +115,45 @@ class VolumeBackend : public VolumeBytes {
   [[nodiscard]] virtual absl::StatusOr<std::string> Copy(const VolumeRecord& source,
                                                          const VolumeRecord& record) = 0;
 
+  // OK if several volumes can be cut at one instant here. FAILED_PRECONDITION, saying what is
+  // needed, otherwise.
+  [[nodiscard]] virtual absl::Status RequireCutsTogether() {
+    return FailedPrecondition("this kind of pool has no group snapshots");
+  }
+
+  // Does of a cut what can be done while the writers go on, so that they wait less for the rest.
+  // What nothing writes to may be cut already; if something was written since, FinishCut says so.
+  [[nodiscard]] virtual absl::Status PrepareCut(const VolumeRecord& source, const VolumeRecord&) {
+    return Internal("'{}' cannot be cut with others", source.volume.id.uuid);
+  }
+
+  // What holds back the writers of a volume.
+  struct Held {
+    std::unique_ptr<Quiet> quiet;  // null: nothing
+    bool in_use = false;           // something may write to it
+    std::string node;              // without `quiet`: as Writers::node
+    std::string device;            // as Writers::device
+  };
+  // Holds back the writers if they can be. Errors as pool::Quiesce.
+  [[nodiscard]] virtual absl::StatusOr<Held> HoldWriters(const VolumeRecord& source) {
+    return Internal("the writers of '{}' cannot be held back", source.volume.id.uuid);
+  }
+
+  // Makes the bytes as Copy does, in the shortest time and not durably. `held` is of the source.
+  [[nodiscard]] virtual absl::Status CutHeld(const VolumeRecord& source, const VolumeRecord&,
+                                             const Held&) {
+    return Internal("'{}' cannot be cut with others", source.volume.id.uuid);
+  }
+  // Makes durable what was cut, and returns the storage's own id of it, as Make does. ABORTED if it
+  // does not belong to the instant of the others.
+  [[nodiscard]] virtual absl::StatusOr<std::string> FinishCut(const VolumeRecord& source,
+                                                              const VolumeRecord&) {
+    return Internal("'{}' cannot be cut with others", source.volume.id.uuid);
+  }
+
   // Copies from `record.copy->copied_to` on for about half a second. Returns up to where the bytes
-  // are copied now, durably; that is at least the source's capacity when it is complete.
+  // are copied now, durably; that is at least the source's capacity when it is complete. `source`
+  // is the record itself where the copy needs no other.
   // FAILED_PRECONDITION: the source has changed since PlanCopy, so the copy is void;
   // RESOURCE_EXHAUSTED without room.
   [[nodiscard]] virtual absl::StatusOr<Bytes> CopyOn(const VolumeRecord& source,

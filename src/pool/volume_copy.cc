@@ -68,8 +68,15 @@ VolumeState VolumeLifecycle::FirstStateOf(const Volume& volume) {
 
 bool VolumeLifecycle::IsCompleteCopy(const VolumeRecord& record) {
   const VolumeState state = record.volume.state;
-  return (state == VolumeState::kAllocating || state == VolumeState::kCopying) &&
-         record.volume.source && backend_.IsMarkedCopied(record).value_or(false);
+  const bool unfinished = state == VolumeState::kAllocating || state == VolumeState::kCopying ||
+                          state == VolumeState::kCut;
+  return unfinished && record.volume.source && backend_.IsMarkedCopied(record).value_or(false);
+}
+
+// The call that marked it may have failed before the mark was durable.
+absl::StatusOr<VolumeRecord> VolumeLifecycle::FinishMarkedCopy(const VolumeRecord& record) {
+  RETURN_IF_ERROR(backend_.MarkCopied(record));
+  return FinishCopy(record);
 }
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::FinishCopy(const VolumeRecord& record) {

@@ -15,14 +15,19 @@ namespace {
 
 // What is under way, for people.
 absl::Status StillCopying(const VolumeRecord& copy) {
-  ContentSource self = *copy.volume.source;  // in the same pool
+  ContentSource self = *copy.volume.source;
   self.role = copy.volume.role;
   self.id.uuid = copy.volume.id.uuid;
+  // A record does not say in which pool it is, only that its source is in the same one.
+  const std::string id = copy.copy->from_elsewhere() ? self.id.uuid : self.ToString();
   return Aborted("{} '{}' is being copied to {} '{}', which is at {} of {}; try again",
                  ToString(copy.volume.source->role), copy.volume.source->ToString(),
-                 ToString(self.role), self.ToString(), FormatBytes(copy.copy->copied_to),
+                 ToString(self.role), id, FormatBytes(copy.copy->copied_to),
                  FormatBytes(copy.volume.capacity_bytes));
 }
+
+// Whether a caller knows of it before it is complete.
+bool IsGiven(const Volume& copy) { return copy.role == VolumeRole::kSnapshot && !copy.held(); }
 
 bool MayContinue(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
@@ -31,6 +36,7 @@ bool MayContinue(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<VolumeRecord> VolumeLifecycle::SourceOfCopy(const VolumeRecord& record) {
+  if (record.copy->source_version.empty()) return record;
   const ContentSource& source = *record.volume.source;
   auto found = Get(source.id, source.role);
   if (!absl::IsNotFound(found.status())) return found;
@@ -58,8 +64,7 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::ContinueCopy(const VolumeRecord& r
   if (!IsAccounted(record)) RETURN_IF_ERROR(Account(record));
   if (record.copy->from_elsewhere()) return ContinueArrival(record, spec);
   auto copied = CopyOn(record);
-  const bool given = record.volume.role == VolumeRole::kSnapshot;
-  if (!copied.ok() && !given && !MayContinue(copied.status())) {
+  if (!copied.ok() && !IsGiven(record.volume) && !MayContinue(copied.status())) {
     return UndoCopy(record, copied.status());
   }
   RETURN_IF_ERROR(copied.status());
@@ -71,6 +76,20 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::BeginCopying(const VolumeRecord& r
   auto copied = CopyOn(record);
   if (!copied.ok()) return UndoCopy(record, copied.status());
   return AnswerOf(*copied);
+}
+
+// What is void and was not given to any caller is made again by a later call.
+absl::StatusOr<bool> VolumeLifecycle::RepairCopy(const VolumeRecord& record) {
+  const auto copied = CopyOn(record);
+  const bool is_void = absl::IsFailedPrecondition(copied.status());
+  if (!is_void || IsGiven(record.volume)) {
+    RETURN_IF_ERROR(copied.status());
+    return !copied->copy;
+  }
+  VolumeRecord unwanted = record;
+  RETURN_IF_ERROR(WriteTombstone(unwanted));
+  RETURN_IF_ERROR(FinishDeletion(unwanted));
+  return true;
 }
 
 // No caller knows of the copy.

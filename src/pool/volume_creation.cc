@@ -50,12 +50,15 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Create(const VolumeSpec& spec, con
   const auto existing = records_.Read(id.uuid);
   if (existing.ok() && IsCompleteCopy(*existing)) {
     RETURN_IF_ERROR(RequireSame(existing->volume, spec));
-    return FinishCopy(*existing);
+    return FinishMarkedCopy(*existing);
   }
   if (existing.ok() && existing->volume.state == VolumeState::kCopying) {
     return ContinueCopy(*existing, spec);
   }
   if (existing.ok() && IsUsable(existing->volume.state)) return UseExisting(*existing, spec);
+  if (existing.ok() && existing->volume.state == VolumeState::kCut) {
+    RETURN_IF_ERROR(RequireSame(existing->volume, spec));
+  }
   if (existing.ok()) {
     RETURN_IF_ERROR(RequireAbandoned(*existing));
     RETURN_IF_ERROR(RequireUnwanted(backend_, *existing));
@@ -91,7 +94,10 @@ VolumeRecord VolumeLifecycle::NewRecord(const VolumeSpec& spec, const std::strin
                  .parameters = spec.parameters,
                  .created_at = Rfc3339(now),
                  .source = spec.source,
-                 .inherited_uuids = {}},
+                 .inherited_uuids = {},
+                 .held_at = spec.hold ? Rfc3339(now) : "",
+                 .group = spec.group,
+                 .requested_by = spec.requested_by},
       .grow_to_bytes = 0,
       .sector_size = sector_size,
       .image_name = "",
@@ -116,7 +122,9 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::UseExisting(const VolumeRecord& re
   const std::string& uuid = record.volume.id.uuid;
   RETURN_IF_ERROR(records_.SyncAll(uuid));
   // An earlier call may have made it and failed afterwards, having released its reservation.
-  if (!IsAccounted(record)) RETURN_IF_ERROR(Account(record));
+  if (record.volume.role == VolumeRole::kSnapshot || !IsAccounted(record)) {
+    RETURN_IF_ERROR(Account(record));
+  }
   return record;
 }
 
@@ -141,7 +149,7 @@ absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& 
     ASSIGN_OR_RETURN(promised, backend_.Occupied(*begun.source));
   }
   ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, volume.provisioning, promised));
-  begun.record.image_name = backend_.NewName(id.uuid);
+  begun.record.image_name = backend_.NewName(begun.record, begun.source ? &*begun.source : nullptr);
   const absl::Status inserted = records_.Insert(begun.record);
   if (inserted.ok()) return begun;
   if (records_.AreShared()) return inserted;  // of this creation there is a record at most
@@ -151,12 +159,14 @@ absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& 
 
 absl::Status VolumeLifecycle::PlanCopy(const VolumeSpec& spec, const VolumeId& id, Begun& begun) {
   ASSIGN_OR_RETURN(begun.source, ReadSource(spec));
-  ASSIGN_OR_RETURN(auto plan, backend_.PlanCopy(*begun.source));
-  if (plan && begun.source->grow_to_bytes != 0) {  // it would change the source later
+  ASSIGN_OR_RETURN(auto plan, backend_.PlanCopy(*begun.source, spec.role));
+  // It would change the source later, and the size of what copies all of it at once.
+  if (begun.source->grow_to_bytes != 0 && (plan || records_.AreShared())) {
     RETURN_IF_ERROR(FinishEarlierGrowth(*begun.source));
-    ASSIGN_OR_RETURN(plan, backend_.PlanCopy(*begun.source));
+    ASSIGN_OR_RETURN(plan, backend_.PlanCopy(*begun.source, spec.role));
   }
   ASSIGN_OR_RETURN(begun.record, NewCopyRecord(spec, id.uuid, *begun.source, now_()));
+  begun.record.clone_depth = backend_.CloneDepth(*begun.source, spec.role);
   begun.record.copy = std::move(plan);
   return absl::OkStatus();
 }

@@ -23,6 +23,8 @@ absl::Status VolumeLifecycle::Delete(const VolumeId& id, VolumeRole role) {
     return FinishDeletion(NoRecordOf(id.uuid));
   }
   RETURN_IF_ERROR(record.status());
+  // No call has returned it, and the group decides what becomes of it.
+  if (record->volume.state == VolumeState::kCut) return absl::OkStatus();
   if (record->volume.state == VolumeState::kAllocating) {
     RETURN_IF_ERROR(RequireUnwanted(backend_, *record));
   }
@@ -50,10 +52,11 @@ absl::Status VolumeLifecycle::WriteTombstone(VolumeRecord& record) {
 // For a volume that is a tombstone, or discarded, or that CreateVolume never returned.
 absl::Status VolumeLifecycle::FinishDeletion(VolumeRecord record) {
   const std::string& uuid = record.volume.id.uuid;
-  if (records_.AreShared() && record.volume.state == VolumeState::kAllocating) {
-    const VolumeRecord allocating = record;
+  const bool is_tombstone = record.volume.state == VolumeState::kDeleting;
+  if (records_.AreShared() && !is_tombstone) {
+    const VolumeRecord present = record;
     record.volume.state = VolumeState::kDeleting;
-    RETURN_IF_ERROR(records_.Replace(allocating, record));
+    RETURN_IF_ERROR(records_.Replace(present, record));
   }
   // The deletion has begun, so the answer must be one that makes the caller repeat it.
   RETURN_IF_ERROR(WithCode(backend_.Unmap(record), absl::StatusCode::kUnavailable));

@@ -39,7 +39,8 @@ absl::Status RequireUnwanted(VolumeBytes& bytes, const VolumeRecord& record) {
   if (IsUsable(record.volume.state)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool exist, bytes.Exist(record));
   if (!exist) return absl::OkStatus();
-  const bool unfinished = record.volume.state == VolumeState::kAllocating;
+  const bool unfinished =
+      record.volume.state == VolumeState::kAllocating || record.volume.state == VolumeState::kCut;
   return Annotate(unfinished ? RequireNeverUsed(bytes, record) : RequireFilesystemOf(bytes, record),
                   fmt::format("volume {}", record.volume.id.uuid));
 }

@@ -78,6 +78,26 @@ absl::Status VolumeLifecycle::Zero(const VolumeId& id) {
   return backend_.Zero(record);
 }
 
+absl::StatusOr<VolumeRecord> VolumeLifecycle::TakeOver(const VolumeId& id,
+                                                       const std::string& filesystem,
+                                                       const std::string& filesystem_uuid) {
+  ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
+  RETURN_IF_ERROR(backend_.RequireHeldHere(present));
+  VolumeRecord record = present;
+  Volume& volume = record.volume;
+  if (volume.access_type != AccessType::kBlock || volume.state != VolumeState::kReady) {
+    return FailedPrecondition("volume '{}' is a {} volume in state {}, not raw block",
+                              id.ToString(), ToString(volume.access_type), ToString(volume.state));
+  }
+  volume.access_type = AccessType::kMount;
+  volume.state = VolumeState::kInherited;
+  volume.filesystem = filesystem;
+  volume.filesystem_uuid = RandomUuid();
+  volume.inherited_uuids = {filesystem_uuid};
+  RETURN_IF_ERROR(records_.Replace(present, record));
+  return record;
+}
+
 absl::Status VolumeLifecycle::FinishAdoption(const VolumeId& id) {
   ASSIGN_OR_RETURN(const VolumeRecord present, Get(id));
   RETURN_IF_ERROR(backend_.RequireHeldHere(present));

@@ -46,16 +46,41 @@ class VolumeLifecycle final {
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id);
   // Pool::FinishAdoption
   [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id);
+  // Pool::TakeOverFilesystem
+  [[nodiscard]] absl::StatusOr<VolumeRecord> TakeOver(const VolumeId& id,
+                                                      const std::string& filesystem,
+                                                      const std::string& filesystem_uuid);
   [[nodiscard]] absl::Status Zero(const VolumeId& id);
 
   // The record of a complete snapshot, for Pool::DescribeContent. ABORTED while it is being copied.
   [[nodiscard]] absl::StatusOr<VolumeRecord> GetContent(const VolumeId& id);
+  // Pool::KeepHeld
+  [[nodiscard]] absl::Status KeepHeld(const VolumeId& id);
   // Pool::WriteContent and so on: the record of a volume whose bytes with that version are on their
   // way from another pool. ABORTED if it is no longer wanted.
   [[nodiscard]] absl::StatusOr<VolumeRecord> GetArriving(const VolumeId& id,
                                                          const std::string& version);
   [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival, Bytes to);
   [[nodiscard]] absl::Status FinishArrival(const VolumeId& id, const std::string& arrival);
+
+  // A creation that has reserved its room and has a record, and what it copies.
+  struct Begun {
+    VolumeRecord record;
+    std::optional<VolumeRecord> source;
+    std::unique_ptr<Reservation> reservation;
+    bool marked = false;  // the mark of a complete copy is this call's own
+  };
+  // The steps of a group snapshot's member, in their order (pool/group_member.h). Between the first
+  // two the caller has the backend cut (VolumeBackend::PrepareCut and so on).
+  // ABORTED if there is one of that name, or one that is undecided.
+  [[nodiscard]] absl::StatusOr<Begun> BeginMember(const VolumeSpec& spec, const VolumeId& id);
+  // Makes the cut durable: state cut.
+  [[nodiscard]] absl::Status SealMember(Begun& member);
+  // Removes it after a failure. Returns the cause, or UNAVAILABLE if something is left.
+  [[nodiscard]] absl::Status UndoMember(Begun member, const absl::Status& cause);
+  // Pool::EndMember
+  [[nodiscard]] absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
+                                               bool keep);
 
   // What an earlier call left half done; nothing without a record. Needs no lock and changes
   // nothing, so a call that is under way looks half done, too.
@@ -85,6 +110,7 @@ class VolumeLifecycle final {
   static VolumeState FirstStateOf(const Volume& volume);
   // Whether only the record's last step is missing.
   bool IsCompleteCopy(const VolumeRecord& record);
+  absl::StatusOr<VolumeRecord> FinishMarkedCopy(const VolumeRecord& record);
   absl::StatusOr<VolumeRecord> FinishCopy(const VolumeRecord& record);
   // volume_copying.cc
   // FAILED_PRECONDITION if it is gone.
@@ -94,6 +120,8 @@ class VolumeLifecycle final {
   absl::StatusOr<VolumeRecord> ContinueCopy(const VolumeRecord& record, const VolumeSpec& spec);
   absl::StatusOr<VolumeRecord> BeginCopying(const VolumeRecord& record);
   absl::Status UndoCopy(VolumeRecord record, const absl::Status& cause);
+  // A step, as Repair takes it; whether the copy has ended by it.
+  absl::StatusOr<bool> RepairCopy(const VolumeRecord& record);
   // What Create returns of it: ABORTED, saying how far it is, for a volume in state copying.
   static absl::StatusOr<VolumeRecord> AnswerOf(const VolumeRecord& record);
   static absl::Status RequireComplete(const VolumeRecord& source);
@@ -102,19 +130,16 @@ class VolumeLifecycle final {
 
   // volume_arrival.cc
   absl::StatusOr<VolumeRecord> ContinueArrival(const VolumeRecord& record, const VolumeSpec& spec);
-  bool IsAbandonedArrival(const VolumeRecord& record) const;
   // The record of the volume that is still the one of that arrival.
   absl::StatusOr<VolumeRecord> GetArrival(const VolumeId& id, const std::string& arrival);
+
+  // volume_hold.cc
+  // Whether it was there for calls that are not repeated any more.
+  bool IsAbandoned(const VolumeRecord& record) const;
 
   // volume_creation.cc
   absl::Status RequireAbandoned(const VolumeRecord& record) const;
   absl::StatusOr<VolumeRecord> UseExisting(const VolumeRecord& record, const VolumeSpec& spec);
-  struct Begun {
-    VolumeRecord record;
-    std::optional<VolumeRecord> source;
-    std::unique_ptr<Reservation> reservation;
-    bool marked = false;  // the mark of a complete copy is this call's own
-  };
   absl::Status PlanCopy(const VolumeSpec& spec, const VolumeId& id, Begun& begun);
   absl::Status PlanArrival(const VolumeSpec& spec, const VolumeId& id, Begun& begun);
   absl::StatusOr<Begun> Begin(const VolumeSpec& spec, const VolumeId& id,
@@ -125,6 +150,9 @@ class VolumeLifecycle final {
   absl::StatusOr<VolumeRecord> ReadSource(const VolumeSpec& spec);
   absl::Status UndoCreation(const Begun& begun, const absl::Status& cause);
   void RemoveUnnamed(const VolumeRecord& record);
+
+  // volume_group.cc
+  absl::StatusOr<Begun> BeginNewMember(const VolumeSpec& spec, const VolumeId& id);
 
   // volume_deletion.cc
   absl::Status WriteTombstone(VolumeRecord& record);

@@ -2,6 +2,18 @@
 #include "pool/volume_match.h"
 
 namespace holdfast::pool {
+namespace {
+
+constexpr absl::Duration kWantedTime = absl::Hours(1);
+constexpr absl::Duration kNoteWantedAfter = absl::Minutes(5);
+
+absl::Duration Since(const std::string& at, absl::Time now) {
+  absl::Time wanted;
+  if (!absl::ParseTime(absl::RFC3339_full, at, &wanted, nullptr)) return absl::ZeroDuration();
+  return now - wanted;
+}
+
+}  // namespace
 
 absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
   const auto differs = [&](std::string_view what) {
@@ -10,8 +22,10 @@ absl::Status RequireSame(const Volume& volume, const VolumeSpec& spec) {
   };
   if (volume.role != spec.role) return differs("role");
   if (volume.source != spec.source) return differs("content source");
+  if (volume.group != spec.group) return differs("group snapshot");
   // Two names with one UUID would need a SHA-1 collision; the name in the record decides.
   if (volume.name != spec.name) return differs("name");
+  if (volume.held() != spec.hold) return differs("purpose");
   // The parameters of its class only say how it is cut.
   if (spec.role == VolumeRole::kSnapshot) return absl::OkStatus();
   if (volume.capacity_bytes < spec.capacity.required ||
@@ -33,6 +47,12 @@ absl::Duration AgeOf(const Volume& volume, absl::Time now) {
     return -absl::InfiniteDuration();
   }
   return now - created;
+}
+
+bool IsForgotten(const std::string& at, absl::Time now) { return Since(at, now) >= kWantedTime; }
+
+bool IsDueAgain(const std::string& at, absl::Time now) {
+  return Since(at, now) >= kNoteWantedAfter;
 }
 
 }  // namespace holdfast::pool

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kSchemaVersion = 1;
+constexpr std::int64_t kMostClones = 15;  // that Linux maps
 
 absl::Status CheckSource(const Volume& volume) {
   const bool snapshot = volume.role == VolumeRole::kSnapshot;
@@ -21,8 +22,12 @@ absl::Status CheckSource(const Volume& volume) {
   if (snapshot && (!volume.source || changes)) {
     return Internal("volume record is damaged: a snapshot without a source, or one that changes");
   }
+  if (volume.held() && !snapshot)
+    return Internal("volume record is damaged: a volume that is held");
   const bool inherits = !volume.inherited_uuids.empty();
-  if ((inherits && !volume.source) || (volume.state == VolumeState::kInherited && !inherits) ||
+  // Without a source: what was written to a raw block volume (VolumeLifecycle::TakeOver).
+  const bool may_inherit = volume.source || volume.access_type == AccessType::kMount;
+  if ((inherits && !may_inherit) || (volume.state == VolumeState::kInherited && !inherits) ||
       !std::ranges::all_of(volume.inherited_uuids, IsUuid)) {
     return Internal("volume record is damaged: impossible inherited filesystem");
   }
@@ -39,6 +44,30 @@ absl::Status CheckCopy(const VolumeRecord& record) {
                               record.copy->copied_to <= record.volume.capacity_bytes);
   if (sound && has == may_have && (has || state != VolumeState::kCopying)) return absl::OkStatus();
   return Internal("volume record is damaged: impossible progress of a copy");
+}
+
+absl::Status CheckGroup(const Volume& volume) {
+  const bool snapshot = volume.role == VolumeRole::kSnapshot;
+  if (!volume.group && volume.state != VolumeState::kCut) return absl::OkStatus();
+  const bool sound = volume.group && snapshot && volume.state != VolumeState::kCopying &&
+                     IsGroupId(volume.group->id) && !volume.group->members.empty() &&
+                     std::ranges::is_sorted(volume.group->members) &&
+                     std::ranges::all_of(volume.group->members, [](const std::string& member) {
+                       return ParseSnapshotId(member).has_value();
+                     });
+  if (sound) return absl::OkStatus();
+  return Internal("volume record is damaged: impossible group snapshot");
+}
+
+absl::StatusOr<std::optional<RequestingObjects>> RequestedByIn(const json& object) {
+  if (!object.contains("requested_by")) return std::nullopt;
+  const json& stored = object.at("requested_by");
+  RequestingObjects objects;
+  stored.at("namespace").get_to(objects.name_space);
+  stored.at("name").get_to(objects.name);
+  stored.at("content").get_to(objects.content);
+  if (IsSound(objects)) return objects;
+  return Internal("volume record is damaged: impossible names of Kubernetes objects");
 }
 
 absl::Status CheckConsistency(const VolumeRecord& record) {
@@ -58,6 +87,7 @@ absl::Status CheckConsistency(const VolumeRecord& record) {
     return Internal("volume record is damaged: filesystem and state contradict each other");
   }
   RETURN_IF_ERROR(CheckCopy(record));
+  RETURN_IF_ERROR(CheckGroup(volume));
   return CheckSource(volume);
 }
 
@@ -101,14 +131,25 @@ absl::StatusOr<std::optional<CopyProgress>> CopyIn(const json& object) {
   return progress;
 }
 
+std::optional<SnapshotGroup> GroupIn(const json& object) {
+  if (!object.contains("group")) return std::nullopt;
+  SnapshotGroup group;
+  object.at("group").at("id").get_to(group.id);
+  object.at("group").at("members").get_to(group.members);
+  return group;
+}
+
 absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   VolumeRecord record;
   Volume& volume = record.volume;
   ASSIGN_OR_RETURN(volume.role, ParseVolumeRole(object.value("role", std::string("volume"))));
   ASSIGN_OR_RETURN(volume.source, SourceIn(object));
+  volume.group = GroupIn(object);
+  ASSIGN_OR_RETURN(volume.requested_by, RequestedByIn(object));
   if (object.contains("inherited_uuids")) {
     object.at("inherited_uuids").get_to(volume.inherited_uuids);
   }
+  volume.held_at = object.value("held_at", "");
   object.at("uuid").get_to(volume.id.uuid);
   object.at("name").get_to(volume.name);
   ASSIGN_OR_RETURN(volume.capacity_bytes, WholeNumber(object, "capacity_bytes"));
@@ -116,6 +157,13 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
   ASSIGN_OR_RETURN(record.sector_size, SectorSize(object));
   record.image_name = object.value("image_name", "");
   record.image_id = object.value("image_id", "");
+  if (object.contains("clone_depth")) {
+    ASSIGN_OR_RETURN(const std::int64_t depth, WholeNumber(object, "clone_depth"));
+    if (depth < 1 || depth > kMostClones) {
+      return Internal("volume record is damaged: impossible clone depth {}", depth);
+    }
+    record.clone_depth = static_cast<int>(depth);
+  }
   object.at("filesystem").get_to(volume.filesystem);
   object.at("filesystem_uuid").get_to(volume.filesystem_uuid);
   object.at("mkfs_options").get_to(volume.mkfs_options);
@@ -133,9 +181,15 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
 
 }  // namespace
 
+bool IsUnreturned(const VolumeRecord& record) {
+  const Volume& volume = record.volume;
+  return volume.state == VolumeState::kCopying && volume.role == VolumeRole::kVolume && record.copy;
+}
+
 bool IsUsable(VolumeState state) {
   switch (state) {
     case VolumeState::kAllocating:
+    case VolumeState::kCut:
     case VolumeState::kDeleting:
       return false;
     case VolumeState::kReady:
@@ -166,8 +220,17 @@ std::string EncodeRecord(const VolumeRecord& record) {
       {"created_at", volume.created_at},
   };
   if (volume.role != VolumeRole::kVolume) object["role"] = ToString(volume.role);
+  if (volume.held()) object["held_at"] = volume.held_at;
   if (volume.source) object["source"] = volume.source->ToString();
   if (!volume.inherited_uuids.empty()) object["inherited_uuids"] = volume.inherited_uuids;
+  if (volume.group) {
+    object["group"] = {{"id", volume.group->id}, {"members", volume.group->members}};
+  }
+  if (volume.requested_by) {
+    object["requested_by"] = {{"namespace", volume.requested_by->name_space},
+                              {"name", volume.requested_by->name},
+                              {"content", volume.requested_by->content}};
+  }
   if (record.copy) {
     object["copy"] = {{"data_bytes", record.copy->data_bytes},
                       {"copied_to", record.copy->copied_to},
@@ -179,6 +242,7 @@ std::string EncodeRecord(const VolumeRecord& record) {
   }
   if (!record.image_name.empty()) object["image_name"] = record.image_name;
   if (!record.image_id.empty()) object["image_id"] = record.image_id;
+  if (record.clone_depth != 0) object["clone_depth"] = record.clone_depth;
   return EncodeChecked(std::move(object), kSchemaVersion);
 }
 

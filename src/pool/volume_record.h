@@ -17,6 +17,7 @@ struct CopyProgress {
   Bytes copied_to = 0;   // everything before this offset is copied, durably
   // What shows that the source has not changed since the copy began (VolumeBackend::PlanCopy,
   // Content::version).
+  // Empty: it needs no source any more.
   std::string source_version;
   // Of a source in another pool: when a call last asked for the copy, RFC 3339. Empty: the source
   // is in this pool.
@@ -38,6 +39,9 @@ struct VolumeRecord {
   // made and never given to others, and the storage's own id of them, known when they are made.
   std::string image_name;
   std::string image_id;
+  // How many images the bytes share data with, one a clone of the other, where that slows them
+  // down; 0: none.
+  int clone_depth = 0;
   // Set while the copy is being made: in state copying, and perhaps in allocating.
   std::optional<CopyProgress> copy = {};
 
@@ -47,6 +51,9 @@ struct VolumeRecord {
 // True for the states after CreateVolume has returned the volume and before DeleteVolume, and for
 // copying: such a volume is not returned yet, and kept.
 [[nodiscard]] bool IsUsable(VolumeState state);
+
+// True for a volume that is being copied; the record says how far that is.
+[[nodiscard]] bool IsUnreturned(const VolumeRecord& record);
 
 // JSON with a schema version and a checksum over everything else.
 [[nodiscard]] std::string EncodeRecord(const VolumeRecord& record);

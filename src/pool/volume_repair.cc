@@ -14,6 +14,9 @@ namespace {
 // In a pool that several processes serve, a CO that still wants the volume repeats its creation at
 // least every few minutes.
 constexpr absl::Duration kCreationPatience = absl::Minutes(30);
+// In such a pool another process that is at work on a group decides within about a minute
+// (controller/local_groups.h).
+constexpr absl::Duration kDecisionPatience = absl::Minutes(2);
 
 }  // namespace
 
@@ -39,9 +42,6 @@ std::optional<LeftoverKind> VolumeLifecycle::LeftoverIn(const VolumeRecord& reco
   if (!RequireUnwanted(backend_, record).ok()) return LeftoverKind::kDamagedVolume;
   if (const auto kind = LeftoverKindOf(record)) return kind;
   if (!IsUsable(record.volume.state)) return std::nullopt;
-  if (record.copy && (!record.copy->from_elsewhere() || IsAbandonedArrival(record))) {
-    return LeftoverKind::kUnfinishedCopy;
-  }
   if (!IsAccounted(record)) return LeftoverKind::kUnlistedVolume;
   if (records_.HasRemains(record.volume.id.uuid)) return LeftoverKind::kTemporaryFile;
   if (NeedsOwnStorage(record)) return LeftoverKind::kSharedStorage;
@@ -61,7 +61,13 @@ std::optional<LeftoverKind> VolumeLifecycle::LeftoverKindOf(const VolumeRecord& 
     const bool under_way = records_.AreShared() && AgeOf(volume, now_()) <= kCreationPatience;
     return under_way ? std::nullopt : std::optional(LeftoverKind::kUnfinishedCreation);
   }
+  if (volume.state == VolumeState::kCut) {
+    const bool under_way = records_.AreShared() && AgeOf(volume, now_()) <= kDecisionPatience;
+    return under_way ? std::nullopt : std::optional(LeftoverKind::kUndecidedSnapshot);
+  }
   if (record.grow_to_bytes != 0) return LeftoverKind::kUnfinishedGrowth;
+  const bool in_steps = record.copy && !record.copy->from_elsewhere();
+  if (in_steps || IsAbandoned(record)) return LeftoverKind::kUnfinishedCopy;
   return std::nullopt;
 }
 
@@ -78,9 +84,10 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
   VolumeRecord record = *stored;
   if (!LeftoverIn(record)) return discarded;
   if (IsCompleteCopy(record)) {
-    RETURN_IF_ERROR(FinishCopy(record).status());
+    RETURN_IF_ERROR(FinishMarkedCopy(record).status());
     return true;
   }
+  if (record.volume.state == VolumeState::kCut) return discarded;  // EndMember ends it
   RETURN_IF_ERROR(RequireUnwanted(backend_, record));
   if (!IsUsable(record.volume.state)) {
     RETURN_IF_ERROR(backend_.RequireOnlyOwn(id.uuid));
@@ -94,16 +101,13 @@ absl::StatusOr<bool> VolumeLifecycle::Repair(const VolumeId& id) {
     RETURN_IF_ERROR(backend_.RefreshDevice(record));
   }
   RETURN_IF_ERROR(records_.RemoveRemains(id.uuid));
-  if (record.copy && record.copy->from_elsewhere()) {
-    if (!IsAbandonedArrival(record)) return true;
+  if (IsAbandoned(record)) {
     RETURN_IF_ERROR(WriteTombstone(record));
     RETURN_IF_ERROR(FinishDeletion(record));
     return true;
   }
-  if (record.copy) {
-    ASSIGN_OR_RETURN(const VolumeRecord copied, CopyOn(record));
-    return !copied.copy;
-  }
+  if (record.copy && record.copy->from_elsewhere()) return true;
+  if (record.copy) return RepairCopy(record);
   if (!NeedsOwnStorage(record)) return true;
   const auto unshared = backend_.Unshare(record);
   RETURN_IF_ERROR(Account(record));
@@ -138,10 +142,11 @@ absl::StatusOr<Bytes> VolumeLifecycle::Promised(const VolumeRecord& record) {
   return std::max(record.volume.capacity_bytes, record.grow_to_bytes);
 }
 
-// Nothing is provisioned for unfinished creations and deletions; their bytes count as used.
+// Nothing is provisioned for unfinished creations and deletions; their bytes count as used. What is
+// undecided shares blocks for a while.
 absl::Status VolumeLifecycle::Account(const VolumeRecord& record) {
   const Volume& volume = record.volume;
-  if (!IsUsable(volume.state)) return absl::OkStatus();
+  if (!IsUsable(volume.state) && volume.state != VolumeState::kCut) return absl::OkStatus();
   records_.Enlist(record);
   const auto allocated = backend_.Allocated(record);
   // Counted even when damaged: it stays provisioned until an administrator deletes it.

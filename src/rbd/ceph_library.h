@@ -29,6 +29,7 @@
   CALL(rados_omap_get_end)                   \
   CALL(rados_omap_get_next2)                 \
   CALL(rados_pool_lookup)                    \
+  CALL(rados_read_op_exec_user_buf)          \
   CALL(rados_read_op_omap_get_vals2)         \
   CALL(rados_read_op_omap_get_vals_by_keys2) \
   CALL(rados_read_op_operate)                \
@@ -38,31 +39,45 @@
   CALL(rados_shutdown)                       \
   CALL(rados_write_op_assert_exists)         \
   CALL(rados_write_op_create)                \
+  CALL(rados_write_op_exec)                  \
   CALL(rados_write_op_omap_cmp2)             \
   CALL(rados_write_op_omap_rm_keys2)         \
   CALL(rados_write_op_omap_set2)             \
   CALL(rados_write_op_operate2)
 
-#define HOLDFAST_RBD_CALLS(CALL)     \
-  CALL(rbd_close)                    \
-  CALL(rbd_create4)                  \
-  CALL(rbd_diff_iterate2)            \
-  CALL(rbd_get_features)             \
-  CALL(rbd_get_id)                   \
-  CALL(rbd_get_size)                 \
-  CALL(rbd_image_options_create)     \
-  CALL(rbd_image_options_destroy)    \
-  CALL(rbd_image_options_set_string) \
-  CALL(rbd_image_options_set_uint64) \
-  CALL(rbd_image_spec_list_cleanup)  \
-  CALL(rbd_list2)                    \
-  CALL(rbd_namespace_exists)         \
-  CALL(rbd_open)                     \
-  CALL(rbd_open_read_only)           \
-  CALL(rbd_remove)                   \
-  CALL(rbd_resize2)                  \
-  CALL(rbd_watchers_list)            \
-  CALL(rbd_watchers_list_cleanup)
+#define HOLDFAST_RBD_CALLS(CALL)           \
+  CALL(rbd_clone3)                         \
+  CALL(rbd_close)                          \
+  CALL(rbd_create4)                        \
+  CALL(rbd_diff_iterate2)                  \
+  CALL(rbd_flatten_with_progress)          \
+  CALL(rbd_flush)                          \
+  CALL(rbd_get_features)                   \
+  CALL(rbd_get_id)                         \
+  CALL(rbd_get_size)                       \
+  CALL(rbd_image_options_create)           \
+  CALL(rbd_image_options_destroy)          \
+  CALL(rbd_image_options_set_string)       \
+  CALL(rbd_image_options_set_uint64)       \
+  CALL(rbd_image_spec_list_cleanup)        \
+  CALL(rbd_linked_image_spec_list_cleanup) \
+  CALL(rbd_list2)                          \
+  CALL(rbd_list_children3)                 \
+  CALL(rbd_namespace_exists)               \
+  CALL(rbd_open)                           \
+  CALL(rbd_open_read_only)                 \
+  CALL(rbd_read2)                          \
+  CALL(rbd_remove)                         \
+  CALL(rbd_resize2)                        \
+  CALL(rbd_snap_create2)                   \
+  CALL(rbd_snap_get_namespace_type)        \
+  CALL(rbd_snap_list)                      \
+  CALL(rbd_snap_list_end)                  \
+  CALL(rbd_snap_remove_by_id)              \
+  CALL(rbd_snap_set_by_id)                 \
+  CALL(rbd_watchers_list)                  \
+  CALL(rbd_watchers_list_cleanup)          \
+  CALL(rbd_write2)
 
 namespace holdfast::rbd {
 

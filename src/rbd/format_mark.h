@@ -15,6 +15,8 @@
 namespace holdfast::rbd {
 
 inline constexpr char kFormatMark[] = "holdfast.formatted";
+// Its key in the omap of the image's header, where the class "rbd" keeps metadata (cls_rbd.cc).
+inline constexpr char kFormatMarkKey[] = "metadata_holdfast.formatted";
 
 // Thread-safe. `image_id` is Ceph's own id of the image. Errors as Cluster::Try.
 
@@ -33,6 +35,10 @@ inline constexpr char kFormatMark[] = "holdfast.formatted";
 // a mark, whichever.
 [[nodiscard]] absl::Status RefuseFormatMark(const CephPool& pool, const std::string& image_id,
                                             const std::string& mark);
+
+// Removes the mark that librbd has copied with a clone. OK without one. INTERNAL if there is no
+// such image.
+[[nodiscard]] absl::Status RemoveFormatMark(const CephPool& pool, const std::string& image_id);
 
 // The filesystem's UUID of a mark.
 [[nodiscard]] std::string UuidOfMark(const std::string& mark);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/image.h"
 
-#include <endian.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 
 #include "core/log.h"
 #include "core/volume_id.h"
 #include "rbd/omap.h"
+#include "rbd/open_image.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -19,45 +16,6 @@ namespace {
 constexpr std::size_t kIdText = 64;
 constexpr std::size_t kFirstWatchers = 8;   // room for them to begin with
 constexpr std::size_t kFirstImages = 1024;  // room of a list to begin with
-
-// An image that is open, for as long as this lives.
-class OpenImage final {
- public:
-  OpenImage(const CephPool& pool, const std::string& name, bool read_only) : pool_(pool) {
-    const CephLibrary& library = pool.library();
-    const auto open = read_only ? library.rbd_open_read_only : library.rbd_open;
-    opened_ = pool.Try(fmt::format("open image '{}'", name),
-                       [&] { return open(pool.io(), name.c_str(), &image_, nullptr); });
-  }
-  ~OpenImage() {
-    if (image_ != nullptr) pool_.library().rbd_close(image_);
-  }
-  OpenImage(const OpenImage&) = delete;
-  OpenImage& operator=(const OpenImage&) = delete;
-
-  [[nodiscard]] const CallResult& opened() const { return opened_; }
-  [[nodiscard]] rbd_image_t image() const { return image_; }
-
- private:
-  const CephPool& pool_;
-  rbd_image_t image_ = nullptr;
-  CallResult opened_;
-};
-
-class ImageOptions final {
- public:
-  explicit ImageOptions(const CephLibrary& library) : library_(library) {
-    library_.rbd_image_options_create(&options_);
-  }
-  ~ImageOptions() { library_.rbd_image_options_destroy(options_); }
-  ImageOptions(const ImageOptions&) = delete;
-  ImageOptions& operator=(const ImageOptions&) = delete;
-  [[nodiscard]] rbd_image_options_t get() const { return options_; }
-
- private:
-  const CephLibrary& library_;
-  rbd_image_options_t options_ = nullptr;
-};
 
 CallResult ReadSize(const CephPool& pool, rbd_image_t image, Bytes& size) {
   std::uint64_t found = 0;
@@ -123,12 +81,7 @@ bool IsThere(const CephPool& pool, const std::string& name) {
 absl::Status MakeImage(const CephPool& pool, const std::string& name, Bytes size,
                        const std::string& data_pool) {
   const CephLibrary& library = pool.library();
-  const ImageOptions options(library);
-  library.rbd_image_options_set_uint64(options.get(), RBD_IMAGE_OPTION_FEATURES, kImageFeatures);
-  if (!data_pool.empty()) {
-    library.rbd_image_options_set_string(options.get(), RBD_IMAGE_OPTION_DATA_POOL,
-                                         data_pool.c_str());
-  }
+  const ImageOptions options(library, data_pool);
   const CallResult made = pool.Try(fmt::format("make image '{}'", name), [&] {
     return library.rbd_create4(pool.io(), name.c_str(), static_cast<std::uint64_t>(size),
                                options.get());
@@ -146,53 +99,6 @@ absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
   if (read.error == ENOENT) return std::optional<ImageFacts>();  // or removed since
   RETURN_IF_ERROR(read.status);
   return facts;
-}
-
-absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
-                                                       const std::string& name) {
-  // As the kernel's client asks (drivers/block/rbd.c, rbd_dev_image_id): the object of this name
-  // answers with the id's length, four bytes, little-endian, and the id.
-  std::array<char, sizeof(std::uint32_t) + kIdText> answer{};
-  const std::string object = "rbd_id." + name;
-  int length = 0;
-  const CallResult asked = pool.Try(fmt::format("read the id of image '{}'", name), [&] {
-    length = pool.library().rados_exec(pool.io(), object.c_str(), "rbd", "get_id", nullptr, 0,
-                                       answer.data(), answer.size());
-    return length;
-  });
-  if (asked.error == ENOENT) return std::optional<std::string>();
-  RETURN_IF_ERROR(asked.status);
-  std::uint32_t size = 0;
-  std::memcpy(&size, answer.data(), sizeof(size));
-  size = le32toh(size);
-  if (size == 0 || sizeof(size) + size != static_cast<std::size_t>(length)) {
-    return Internal("cannot parse the id of image '{}'", name);
-  }
-  return std::optional<std::string>(std::in_place, answer.data() + sizeof(size), size);
-}
-
-absl::StatusOr<std::optional<Bytes>> ReadImageSize(const CephPool& pool,
-                                                   const std::string& image_id) {
-  // As the kernel's client asks (drivers/block/rbd.c, _rbd_dev_v2_snap_size): of the image itself
-  // instead of a snapshot, the header answers with the order, one byte, and the size, eight bytes.
-  const std::uint64_t no_snapshot = htole64(LIBRADOS_SNAP_HEAD);
-  std::array<char, 1 + sizeof(std::uint64_t)> answer{};
-  const std::string object = "rbd_header." + image_id;
-  int length = 0;
-  const CallResult asked = pool.Try(fmt::format("read the size of image {}", image_id), [&] {
-    length = pool.library().rados_exec(pool.io(), object.c_str(), "rbd", "get_size",
-                                       reinterpret_cast<const char*>(&no_snapshot),
-                                       sizeof(no_snapshot), answer.data(), answer.size());
-    return length;
-  });
-  if (asked.error == ENOENT) return std::optional<Bytes>();
-  RETURN_IF_ERROR(asked.status);
-  if (static_cast<std::size_t>(length) != answer.size()) {
-    return Internal("cannot parse the size of image {}", image_id);
-  }
-  std::uint64_t size = 0;
-  std::memcpy(&size, answer.data() + 1, sizeof(size));
-  return std::optional<Bytes>(static_cast<Bytes>(le64toh(size)));
 }
 
 absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name, Bytes begin) {
@@ -243,6 +149,9 @@ absl::Status RemoveImage(const CephPool& pool, const std::string& name) {
     return pool.library().rbd_remove(pool.io(), name.c_str());
   });
   if (removed.error == ENOENT) return RequireGone(pool, name);
+  if (removed.error == ENOTEMPTY) {
+    return FailedPrecondition("{}: it has snapshots", MessageOf(removed.status));
+  }
   if (removed.error == EBUSY || removed.error == EROFS) {
     return Unavailable("{}: a client has it open", MessageOf(removed.status));
   }

@@ -36,14 +36,6 @@ struct ImageFacts {
 [[nodiscard]] absl::StatusOr<std::optional<ImageFacts>> InspectImage(const CephPool& pool,
                                                                      const std::string& name);
 
-// Only its id, which is found without opening the image. Nothing if there is no such image.
-[[nodiscard]] absl::StatusOr<std::optional<std::string>> ReadImageId(const CephPool& pool,
-                                                                     const std::string& name);
-
-// The size of the image with this id, found without opening it. Nothing if there is none.
-[[nodiscard]] absl::StatusOr<std::optional<Bytes>> ReadImageSize(const CephPool& pool,
-                                                                 const std::string& image_id);
-
 // Whether anything was ever written to it from byte `begin` on, and not discarded since: whether it
 // has data objects there. False if there is no such image, or none that can be opened. Reads its
 // object map only, if it has a good one; else it takes as long as the image has objects.

@@ -32,6 +32,18 @@ std::optional<std::string> UuidOfImage(const std::string& name) {
   return uuid;
 }
 
+std::optional<SnapshotName> ParseSnapshotName(const std::string& name) {
+  const std::size_t at = name.find('@');
+  if (at == std::string::npos) return std::nullopt;
+  return SnapshotName{.image = name.substr(0, at), .snapshot = name.substr(at + 1)};
+}
+
+std::optional<std::string> UuidOfBytes(const std::string& name) {
+  const auto snapshot = ParseSnapshotName(name);
+  if (!snapshot) return UuidOfImage(name);
+  return UuidOfImage(snapshot->image) ? UuidOfImage(snapshot->snapshot) : std::nullopt;
+}
+
 os::DeviceProof RbdProof() { return {.prefix = "rbd", .identify = Identify}; }
 
 }  // namespace holdfast::rbd

@@ -20,6 +20,26 @@ inline constexpr char kImagePrefix[] = "holdfast-";
 // The volume in a name that NewImageName can have made.
 [[nodiscard]] std::optional<std::string> UuidOfImage(const std::string& name);
 
+// The object with the header of the image that has this id, as librbd names it.
+[[nodiscard]] inline std::string HeaderOf(const std::string& image_id) {
+  return "rbd_header." + image_id;
+}
+
+// A snapshot of an image. Names of Holdfast's snapshots are made as those of images are, with the
+// UUID of the snapshot, or of the volume that is being cloned.
+struct SnapshotName {
+  std::string image;
+  std::string snapshot;
+
+  // "image@snapshot", the name of a snapshot's bytes in its record.
+  [[nodiscard]] std::string ToString() const { return image + '@' + snapshot; }
+};
+// Nothing if it is the name of an image.
+[[nodiscard]] std::optional<SnapshotName> ParseSnapshotName(const std::string& name);
+
+// The volume or snapshot whose record has that name of its bytes.
+[[nodiscard]] std::optional<std::string> UuidOfBytes(const std::string& name);
+
 // Identifies rbd devices by the names of their images.
 [[nodiscard]] os::DeviceProof RbdProof();
 

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/omap.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 
 namespace holdfast::rbd {
 namespace {
 
+constexpr char kClass[] = "rbd";
+constexpr std::size_t kLongestAnswer = 255;
+
 using Pairs = std::map<std::string, std::string>;
 using ReadOperation = std::unique_ptr<void, void (*)(rados_read_op_t)>;
 using WriteOperation = std::unique_ptr<void, void (*)(rados_write_op_t)>;
+
+// Where a class writes its answer.
+struct Answer {
+  std::array<char, kLongestAnswer> bytes{};
+  std::size_t length = 0;
+  int result = 0;
+};
 
 // The C interface takes arrays of pointers and of lengths.
 struct Texts {
@@ -53,16 +65,30 @@ absl::StatusOr<Pairs> Operate(const CephPool& pool, const std::string& object,
 }  // namespace
 
 absl::StatusOr<Pairs> ReadOmap(const CephPool& pool, const std::string& object,
-                               const std::vector<std::string>& keys) {
+                               const std::vector<std::string>& keys, std::span<ClassCall> calls) {
   const CephLibrary& library = pool.library();
   const ReadOperation operation(library.rados_create_read_op(), library.rados_release_read_op);
+  std::vector<Answer> answers(calls.size());
+  auto answer = answers.begin();
+  for (const ClassCall& call : calls) {
+    library.rados_read_op_exec_user_buf(operation.get(), kClass, call.method, call.input.data(),
+                                        call.input.size(), answer->bytes.data(),
+                                        answer->bytes.size(), &answer->length, &answer->result);
+    ++answer;
+  }
   Texts wanted;
   for (const std::string& key : keys) wanted.Add(key);
   rados_omap_iter_t iterator = nullptr;
   int result = 0;
   library.rados_read_op_omap_get_vals_by_keys2(operation.get(), wanted.pointers.data(), keys.size(),
                                                wanted.lengths.data(), &iterator, &result);
-  return Operate(pool, object, operation, iterator);
+  auto pairs = Operate(pool, object, operation, iterator);
+  answer = answers.begin();
+  for (ClassCall& call : calls) {
+    call.answer.assign(answer->bytes.data(), std::min(answer->length, kLongestAnswer));
+    ++answer;
+  }
+  return pairs;
 }
 
 absl::StatusOr<Pairs> ListOmap(const CephPool& pool, const std::string& object,
@@ -94,6 +120,12 @@ CallResult ChangeOmap(const CephPool& pool, const std::string& object, const Oma
     // A key that is missing compares as an empty value.
     library.rados_write_op_omap_cmp2(operation.get(), key.c_str(), LIBRADOS_CMPXATTR_OP_EQ,
                                      value.data(), key.size(), value.size(), &*result++);
+  }
+  int called = 0;
+  if (change.call.method != nullptr) {
+    const std::string& input = change.call.input;
+    library.rados_write_op_exec(operation.get(), kClass, change.call.method, input.data(),
+                                input.size(), &called);
   }
   Texts keys;
   Texts values;

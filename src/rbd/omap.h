@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,18 @@
 
 namespace holdfast::rbd {
 
-// Values of the keys that exist; none if there is no such object.
+// A question to the class "rbd" of the object stores, which knows the objects of images.
+struct ClassCall {
+  const char* method = nullptr;  // null: none
+  std::string input;
+  std::string answer;  // of a read: 255 bytes at most
+};
+
+// Values of the keys that exist, and in the same operation the answers to `calls`; none if there is
+// no such object.
 [[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> ReadOmap(
-    const CephPool& pool, const std::string& object, const std::vector<std::string>& keys);
+    const CephPool& pool, const std::string& object, const std::vector<std::string>& keys,
+    std::span<ClassCall> calls = {});
 
 // Up to `limit` pairs whose keys come after `after`; `more` says whether there are others.
 [[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> ListOmap(const CephPool& pool,
@@ -26,10 +36,11 @@ struct OmapChange {
   std::map<std::string, std::string> guards;  // key -> present value; empty: there is no such key
   std::map<std::string, std::string> values;  // to be set
   std::vector<std::string> removals;
+  ClassCall call = {};      // which changes something
   bool must_exist = false;  // the object; it is made otherwise. ENOENT if it does not
 };
 
-// The error of the result is ECANCELED if a guard did not hold.
+// The error of the result is ECANCELED if a guard did not hold, or that of the class.
 [[nodiscard]] CallResult ChangeOmap(const CephPool& pool, const std::string& object,
                                     const OmapChange& change, const std::string& what);
 

@@ -77,7 +77,6 @@ pool::PoolKind RbdKind() {
   return {.syntax = &RbdSyntax(),
           .open = Open,
           .proof = RbdProof(),
-          .makes_copies = false,
           .check_node = nullptr,
           .retire_idle_devices = nullptr,
           .examine_host = nullptr,

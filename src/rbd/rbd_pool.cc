@@ -21,6 +21,12 @@ constexpr int kKnownVersion = 1;
 // The name space of volumes' UUIDs is that of the pool's location; this is the root of them all.
 constexpr char kRootNamespace[] = "a5d2a2c8-2f9e-4f64-9c8c-5f6f1c6d1a3b";
 
+// Whether it is of that role, and a call has returned it.
+bool IsReturned(const Volume& volume, VolumeRole role) {
+  return pool::IsUsable(volume.state) && volume.role == role &&
+         (role == VolumeRole::kSnapshot || volume.state != VolumeState::kCopying);
+}
+
 // What the state directory remembers of a pool of that name; nothing if it knows none.
 absl::StatusOr<std::optional<std::string>> ReadKnown(int known_pools_fd, const std::string& name) {
   const auto text = os::ReadFileAt(known_pools_fd, name + ".json");
@@ -107,8 +113,25 @@ VolumeId RbdPool::IdForName(const std::string& name) const {
   return VolumeId{info_.name, info_.node, identity ? MarkedUuid(*identity, uuid) : uuid};
 }
 
+// Of the same mark as the ids of volumes.
+VolumeId RbdPool::IdForSnapshotName(const std::string& name) const {
+  VolumeId id = Pool::IdForSnapshotName(name);
+  if (const auto identity = KnownIdentity()) id.uuid = MarkedUuid(*identity, id.uuid);
+  return id;
+}
+
 absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
                                                   std::size_t limit) {
+  return ListOf(VolumeRole::kVolume, after_uuid, limit);
+}
+
+absl::StatusOr<std::vector<Volume>> RbdPool::ListSnapshots(const std::string& after_uuid,
+                                                           std::size_t limit) {
+  return ListOf(VolumeRole::kSnapshot, after_uuid, limit);
+}
+
+absl::StatusOr<std::vector<Volume>> RbdPool::ListOf(VolumeRole role, const std::string& after_uuid,
+                                                    std::size_t limit) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   std::vector<Volume> volumes;
   std::string after = after_uuid;
@@ -116,12 +139,24 @@ absl::StatusOr<std::vector<Volume>> RbdPool::List(const std::string& after_uuid,
     const std::size_t wanted = limit == 0 ? 0 : limit - volumes.size();
     ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, after, wanted));
     for (const pool::VolumeRecord& record : page.records) {
-      if (pool::IsUsable(record.volume.state)) volumes.push_back(WithPool(record.volume));
+      if (IsReturned(record.volume, role)) volumes.push_back(WithPool(record.volume));
     }
     if (limit == 0 || page.records.size() < wanted) break;
     after = page.records.back().volume.id.uuid;
   }
   return volumes;
+}
+
+absl::StatusOr<std::vector<pool::UnfinishedVolume>> RbdPool::ListUnfinished() {
+  ASSIGN_OR_RETURN(const Ceph ceph, Connect());
+  ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, "", 0));
+  std::vector<pool::UnfinishedVolume> unfinished;
+  for (const pool::VolumeRecord& record : page.records) {
+    if (pool::IsUnreturned(record)) {
+      unfinished.push_back({WithPool(record.volume), record.copy->copied_to});
+    }
+  }
+  return unfinished;
 }
 
 absl::StatusOr<PoolCapacity> RbdPool::GetCapacity(Provisioning provisioning) {
@@ -146,9 +181,14 @@ absl::StatusOr<pool::PoolUsage> RbdPool::GetUsage() {
   pool::PoolUsage usage{.total = statistics.stored + statistics.available,
                         .free = statistics.available};
   usage.thin_available = AlignDown(statistics.available, kVolumeGranularity);
-  ASSIGN_OR_RETURN(const std::vector<Volume> volumes, List("", 0));
-  for (const Volume& volume : volumes) usage.thin_provisioned += volume.capacity_bytes;
-  usage.volumes = volumes.size();
+  ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, "", 0));
+  for (const pool::VolumeRecord& record : page.records) {
+    const Volume& volume = record.volume;
+    if (IsReturned(volume, VolumeRole::kSnapshot)) ++usage.snapshots.shared;
+    if (!IsReturned(volume, VolumeRole::kVolume)) continue;
+    ++usage.volumes;
+    usage.thin_provisioned += volume.capacity_bytes;
+  }
   return usage;
 }
 
@@ -187,9 +227,17 @@ std::optional<std::string> RbdPool::KnownIdentity() const {
 }
 
 absl::StatusOr<Semaphore::Permit> RbdPool::TakeImagePermit() {
-  Semaphore::Permit permit = common_->image_permits.Acquire(WithinCallDeadline(kStepTime));
+  return TakePermit(common_->image_permits, kImagesAtOnce);
+}
+
+absl::StatusOr<Semaphore::Permit> RbdPool::TakeSnapshotPermit() {
+  return TakePermit(common_->snapshot_permits, kSnapshotsAtOnce);
+}
+
+absl::StatusOr<Semaphore::Permit> RbdPool::TakePermit(Semaphore& permits, unsigned count) const {
+  Semaphore::Permit permit = permits.Acquire(WithinCallDeadline(kStepTime));
   if (permit != nullptr) return permit;
-  return Unavailable("{} other calls are at work on images of pool '{}'; try again", kImagesAtOnce,
+  return Unavailable("{} other calls are at work on images of pool '{}'; try again", count,
                      info_.name);
 }
 
@@ -248,7 +296,10 @@ absl::StatusOr<RecordEntry> RbdPool::ReadUsable(const CephPool& ceph, const Volu
 }
 
 absl::Status RbdPool::RequireUsable(const RecordEntry& entry, const VolumeId& id) {
-  if (pool::IsUsable(entry.record.volume.state)) return absl::OkStatus();
+  const Volume& volume = entry.record.volume;
+  const bool usable = volume.role == VolumeRole::kVolume && pool::IsUsable(volume.state) &&
+                      volume.state != VolumeState::kCopying;
+  if (usable) return absl::OkStatus();
   return NotFound("there is no volume '{}'", id.ToString());
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "rbd/ceph_access.h"
 #include "rbd/ceph_pool.h"
 #include "rbd/image.h"
+#include "rbd/image_flattening.h"
 #include "rbd/monitor_answers.h"
 #include "rbd/rbd_device.h"
 #include "rbd/record_table.h"
@@ -48,15 +50,47 @@ class RbdPool final : public pool::Pool {
   // Asks the cluster once: an id says which Ceph pool it is of. While that cannot be reached it is
   // one that no volume has.
   [[nodiscard]] VolumeId IdForName(const std::string& name) const override;
+  [[nodiscard]] VolumeId IdForSnapshotName(const std::string& name) const override;
+  // A copy of a volume that nodes have is as they have written it by then: they do not wait. So one
+  // that CutOptions::must_freeze asks for is FAILED_PRECONDITION.
   [[nodiscard]] absl::StatusOr<Volume> Create(const VolumeSpec& spec) override;
   [[nodiscard]] absl::Status Delete(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Get(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                          std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<std::vector<pool::UnfinishedVolume>> ListUnfinished() override;
   [[nodiscard]] absl::Status DeleteSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
                                                                   std::size_t limit) override;
+  // A volume that nothing may write to is cut before any writers are held back, and is refused
+  // (ABORTED) if something was written to it since. Others are cut with the rest; their writers are
+  // held back if this node has the volume mounted, and can only be held back by their node
+  // otherwise (BeginHold there). If that is not their only node any more when all is cut, the cut
+  // is ABORTED.
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::MemberCut>> BeginCut(
+      const VolumeSpec& spec) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::MemberCut>> BeginHold(
+      const VolumeId& id, const std::string& device, const CutOptions& cut) override;
+  [[nodiscard]] absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
+                                               bool keep) override;
+  [[nodiscard]] absl::StatusOr<std::vector<Volume>> MembersOf(const std::string& group) override;
+  [[nodiscard]] absl::StatusOr<Volume> FindUndecided(const VolumeId& id) override;
+  // Of images in the cluster every process reads and writes the bytes itself. A reader ends with
+  // ABORTED when its snapshot is deleted.
+  [[nodiscard]] absl::StatusOr<Content> DescribeContent(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ContentReader>> ReadContent(
+      const VolumeId& id) override;
+  [[nodiscard]] absl::Status KeepHeld(const VolumeId& id) override;
+  // FAILED_PRECONDITION, too, for snapshots of two images: a volume of that name was made again.
+  [[nodiscard]] absl::StatusOr<pool::RangePage> FindRanges(const VolumeId& snapshot,
+                                                           const std::optional<VolumeId>& base,
+                                                           Bytes offset) override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::ImageWriter>> WriteContent(
+      const VolumeId& id, const std::string& version) override;
+  [[nodiscard]] absl::Status NoteArrived(const VolumeId& id, const std::string& arrival,
+                                         Bytes to) override;
+  [[nodiscard]] absl::Status FinishArrival(const VolumeId& id, const std::string& arrival) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;
@@ -83,6 +117,9 @@ class RbdPool final : public pool::Pool {
                                              const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::Status FinishFormatting(const VolumeId& id) override;
   [[nodiscard]] absl::Status FinishAdoption(const VolumeId& id) override;
+  [[nodiscard]] absl::StatusOr<Volume> TakeOverFilesystem(
+      const VolumeId& id, const std::string& filesystem,
+      const std::string& filesystem_uuid) override;
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
   [[nodiscard]] absl::Status ZeroVolume(const VolumeId& id) override;
 
@@ -94,9 +131,14 @@ class RbdPool final : public pool::Pool {
   class Images;
   class Space;
   struct Call;
+  class Member;
+  class HeldDevice;
   // An image that librbd works on costs it most of a megabyte, which glibc does not give back; and
   // more at once are done no sooner.
   static constexpr unsigned kImagesAtOnce = 8;
+  // A snapshot is made and removed in a round of the monitors, about a second, for which the image
+  // is open and idle; and all that ask in time share one.
+  static constexpr unsigned kSnapshotsAtOnce = 16;
 
   // The state that all users of the pool share.
   struct Common {
@@ -108,6 +150,7 @@ class RbdPool final : public pool::Pool {
           attach(process.attach),
           boot_id(process.boot_id),
           undo_files(process.undo_files),
+          quiesce(process.quiesce),
           known_pools(std::move(known)),
           clusters(std::move(connections)),
           identity(std::move(known_identity)) {}
@@ -118,14 +161,19 @@ class RbdPool final : public pool::Pool {
     const bool attach;
     const std::string boot_id;
     const state::UndoFiles& undo_files;
+    const pool::Quiesce quiesce;
     const os::UniqueFd known_pools;
     const std::shared_ptr<Clusters> clusters;
     Semaphore image_permits{kImagesAtOnce};
+    Semaphore snapshot_permits{kSnapshotsAtOnce};
     Semaphore look_permits{kImagesAtOnce};  // of all calls that look at images together
     ImageRemovals removals;
+    ImageFlattening flattening;
     DeviceCalls device_calls;
 
     Mutex mutex;
+    // The images' snapshots of undecided members that this process has sealed, by uuid.
+    std::map<std::string, std::string> sealed ABSL_GUARDED_BY(mutex);
     std::optional<std::string> identity ABSL_GUARDED_BY(mutex);    // of the pool, once known
     std::optional<CephAccess> last_access ABSL_GUARDED_BY(mutex);  // that reached it
   };
@@ -138,6 +186,9 @@ class RbdPool final : public pool::Pool {
   absl::StatusOr<Ceph> Reach(const CephAccess& access) const;
   [[nodiscard]] std::optional<std::string> KnownIdentity() const;
   absl::StatusOr<Semaphore::Permit> TakeImagePermit();
+  // For a call that makes or removes a snapshot of an image.
+  absl::StatusOr<Semaphore::Permit> TakeSnapshotPermit();
+  absl::StatusOr<Semaphore::Permit> TakePermit(Semaphore& permits, unsigned count) const;
   absl::StatusOr<CephAccess> PresentAccess() const;
   Ceph PresentConnection(const CephAccess& access) const;
   void Disconnect();
@@ -152,6 +203,30 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] RbdImageName NameOf(const std::string& image) const;
   [[nodiscard]] Volume WithPool(Volume volume) const;
   [[nodiscard]] VolumeId WithUuid(const std::string& uuid) const;
+
+  // Volumes or snapshots that calls have returned.
+  absl::StatusOr<std::vector<Volume>> ListOf(VolumeRole role, const std::string& after_uuid,
+                                             std::size_t limit);
+
+  // rbd_pool_lifecycle.cc
+  absl::StatusOr<VolumeSpec> Adapted(const VolumeSpec& spec) const;
+  absl::Status RequireNotInUse(const CephPool& ceph, const ContentSource& source) const;
+
+  // rbd_pool_groups.cc
+  absl::StatusOr<std::unique_ptr<pool::Quiet>> Quiesce(const std::string& uuid,
+                                                       const os::BlockDevice& device, bool freeze,
+                                                       const CutOptions& cut) const;
+
+  // rbd_pool_retained.cc
+  // Removes what a deleted volume or snapshot has left, if that is what has the name, and nothing
+  // needs it any more; and then what was left for it alone. Whether it removed anything.
+  absl::StatusOr<bool> RemoveIfUnneeded(const CephPool& ceph, const std::string& name);
+  absl::StatusOr<std::optional<std::vector<std::string>>> RemoveNotedImage(
+      const CephPool& ceph, const std::string& image, const std::string& noted);
+  // Of what is retained; `named` is what records name.
+  static absl::StatusOr<std::vector<std::string>> FindUnneeded(
+      const CephPool& ceph, const std::map<std::string, std::string>& retained,
+      const std::set<std::string>& named);
 
   // rbd_pool_condition.cc
   struct Look;

@@ -11,6 +11,7 @@
 #include "rbd/image_name.h"
 #include "rbd/rbd_pool.h"
 #include "rbd/rbd_volumes.h"
+#include "rbd/retained.h"
 
 namespace holdfast::rbd {
 absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
@@ -24,6 +25,8 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   // or has been deleted since.
   ASSIGN_OR_RETURN(const std::vector<std::string> images, ListImages(*ceph));
   ASSIGN_OR_RETURN(const RecordTable::Page page, RecordTable::List(*ceph, "", 0));
+  // After the records: what is retained is noted before its record goes.
+  ASSIGN_OR_RETURN(const auto retained, ListRetained(*ceph));
   const Call call(*this, *ceph);
   std::set<std::string> named;
   std::set<std::string> unreadable(page.damaged.begin(), page.damaged.end());
@@ -35,8 +38,13 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
   for (const std::string& uuid : page.damaged) add(LeftoverKind::kDamagedVolume, uuid);
   for (const std::string& image : images) {
     const auto uuid = UuidOfImage(image);
-    const bool orphaned = uuid && !named.contains(image) && !unreadable.contains(*uuid);
+    const bool orphaned =
+        uuid && !named.contains(image) && !retained.contains(image) && !unreadable.contains(*uuid);
     if (orphaned) add(LeftoverKind::kOrphanedImage, *uuid);
+  }
+  ASSIGN_OR_RETURN(const auto unneeded, FindUnneeded(*ceph, retained, named));
+  for (const std::string& name : unneeded) {
+    if (const auto uuid = UuidOfBytes(name)) add(LeftoverKind::kUnfinishedDeletion, *uuid);
   }
   return leftovers;
 }
@@ -44,10 +52,18 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
 absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
   ASSIGN_OR_RETURN(const Ceph ceph, Connect());
   ASSIGN_OR_RETURN(std::vector<std::string> images, ListImages(*ceph));
+  ASSIGN_OR_RETURN(const auto retained, ListRetained(*ceph));
+  bool removed = false;
+  for (const auto& [name, noted] : retained) {
+    if (UuidOfBytes(name) != id.uuid) continue;
+    ASSIGN_OR_RETURN(const bool unneeded, RemoveIfUnneeded(*ceph, name));
+    removed = removed || unneeded;
+  }
   auto entry = RecordTable::Read(*ceph, id.uuid);
   if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
   std::erase_if(images, [&](const std::string& image) {
-    return UuidOfImage(image) != id.uuid || (entry.ok() && entry->record.image_name == image);
+    return UuidOfImage(image) != id.uuid || retained.contains(image) ||
+           (entry.ok() && entry->record.image_name == image);
   });
   if (!images.empty()) {
     return FailedPrecondition(
@@ -55,11 +71,12 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
         "rbd rm",
         fmt::join(images, ", "), info_.location);
   }
-  if (!entry.ok()) return false;
+  if (!entry.ok()) return removed;
   const auto repaired = Call(*this, *ceph).volumes.Repair(id);
   // Another process is at work on it: then it is not half done.
-  if (absl::IsAborted(repaired.status())) return false;
-  return repaired;
+  if (absl::IsAborted(repaired.status())) return removed;
+  RETURN_IF_ERROR(repaired.status());
+  return removed || *repaired;
 }
 
 }  // namespace holdfast::rbd

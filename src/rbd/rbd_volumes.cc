@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/rbd_volumes.h"
 
-#include <fmt/ranges.h>
+#include <algorithm>
 
 #include "os/device_use.h"
 #include "rbd/format_mark.h"
@@ -53,15 +53,23 @@ class NoReservation final : public pool::Reservation {
 
 }  // namespace
 
+RecordEntry* RbdPool::Records::Find(const std::string& uuid) {
+  const auto found = entries_.find(uuid);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
 absl::StatusOr<pool::VolumeRecord> RbdPool::Records::Read(const std::string& uuid) {
-  entry_.reset();
-  ASSIGN_OR_RETURN(entry_, pool_.Read(ceph_, pool_.WithUuid(uuid)));
-  return entry_->record;
+  entries_.erase(uuid);
+  ASSIGN_OR_RETURN(RecordEntry entry, pool_.Read(ceph_, pool_.WithUuid(uuid)));
+  const bool is_expected = expected_image_.empty() || entry.record.image_name == expected_image_;
+  if (!is_expected) return Changed(entry.record);
+  return entries_.emplace(uuid, std::move(entry)).first->second.record;
 }
 
 absl::Status RbdPool::Records::Insert(const pool::VolumeRecord& record) {
-  entry_.reset();
-  ASSIGN_OR_RETURN(entry_, RecordTable::Insert(ceph_, record));
+  entries_.erase(record.volume.id.uuid);
+  ASSIGN_OR_RETURN(RecordEntry entry, RecordTable::Insert(ceph_, record));
+  entries_.emplace(record.volume.id.uuid, std::move(entry));
   return absl::OkStatus();
 }
 
@@ -72,15 +80,17 @@ absl::Status RbdPool::Records::Replace(const pool::VolumeRecord& present,
                                        const pool::VolumeRecord& next) {
   const VolumeState state = next.volume.state;
   const bool as_holder = state != present.volume.state && state != VolumeState::kReady;
-  if (!entry_ || !(entry_->record == present)) return Changed(present);
-  return RecordTable::Replace(ceph_, *entry_, next, as_holder);
+  RecordEntry* const entry = Find(present.volume.id.uuid);
+  if (entry == nullptr || !(entry->record == present)) return Changed(present);
+  return RecordTable::Replace(ceph_, *entry, next, as_holder);
 }
 
 absl::Status RbdPool::Records::Remove(const pool::VolumeRecord& present) {
-  if (!entry_) return absl::OkStatus();
-  if (!(entry_->record == present)) return Changed(present);
-  RETURN_IF_ERROR(RecordTable::Remove(ceph_, *entry_));
-  entry_.reset();
+  const RecordEntry* const entry = Find(present.volume.id.uuid);
+  if (entry == nullptr) return absl::OkStatus();
+  if (!(entry->record == present)) return Changed(present);
+  RETURN_IF_ERROR(RecordTable::Remove(ceph_, *entry));
+  entries_.erase(present.volume.id.uuid);
   return absl::OkStatus();
 }
 
@@ -107,12 +117,35 @@ absl::StatusOr<std::string> RbdPool::Images::RequireImage(const pool::VolumeReco
       record.image_name);
 }
 
+absl::StatusOr<RecordEntry*> RbdPool::Images::EntryOf(const pool::VolumeRecord& record) {
+  if (RecordEntry* const entry = records_.Find(record.volume.id.uuid)) return entry;
+  return Changed(record);
+}
+
+std::string RbdPool::Images::NewName(const pool::VolumeRecord& record,
+                                     const pool::VolumeRecord* source) {
+  const std::string name = NewImageName(record.volume.id.uuid);
+  if (record.volume.role == VolumeRole::kVolume) return name;
+  return SnapshotName{source->image_name, name}.ToString();
+}
+
 absl::StatusOr<bool> RbdPool::Images::Exist(const pool::VolumeRecord& record) {
+  if (record.volume.role == VolumeRole::kSnapshot) {
+    ASSIGN_OR_RETURN(const auto snapshot, FindSnapshot(record));
+    return snapshot.has_value();
+  }
   ASSIGN_OR_RETURN(const auto id, FindImage(record));
   return id.has_value();
 }
 
 absl::StatusOr<Bytes> RbdPool::Images::Size(const pool::VolumeRecord& record) {
+  if (record.volume.role == VolumeRole::kSnapshot) {
+    ASSIGN_OR_RETURN(const auto snapshot, FindSnapshot(record));
+    if (snapshot) return snapshot->size;
+    return FailedPrecondition(
+        "snapshot '{}' is missing from the Ceph pool; it was removed outside Holdfast",
+        record.image_name);
+  }
   ASSIGN_OR_RETURN(const std::string id, RequireImage(record));
   ASSIGN_OR_RETURN(const auto size, ReadImageSize(ceph_, id));
   if (size) return *size;
@@ -126,9 +159,14 @@ absl::StatusOr<bool> RbdPool::Images::HoldData(const pool::VolumeRecord& record,
 }
 
 absl::StatusOr<std::string> RbdPool::Images::ReadMark(const pool::VolumeRecord& record) {
+  if (record.volume.role == VolumeRole::kSnapshot) return "";  // nothing is ever written to it
   ASSIGN_OR_RETURN(const std::string id, RequireImage(record));
   ASSIGN_OR_RETURN(const auto mark, ReadFormatMark(ceph_, id));
-  return mark ? UuidOfMark(*mark) : "";
+  if (!mark) return "";
+  // librbd has copied the source's with the image, which is removed before it is used.
+  const bool copied = std::ranges::find(record.volume.inherited_uuids, UuidOfMark(*mark)) !=
+                      record.volume.inherited_uuids.end();
+  return copied ? "" : UuidOfMark(*mark);
 }
 
 // Only the call that has made an image knows that it has all its parts: a kill may have left it
@@ -145,11 +183,6 @@ absl::StatusOr<std::string> RbdPool::Images::Make(const pool::VolumeRecord& reco
   return Aborted("image '{}' was removed while it was made; try again", name);
 }
 
-absl::StatusOr<std::string> RbdPool::Images::Copy(const pool::VolumeRecord&,
-                                                  const pool::VolumeRecord&) {
-  return FailedPrecondition("pool '{}' cannot copy images", pool_.info_.name);
-}
-
 absl::Status RbdPool::Images::Extend(const pool::VolumeRecord& record, Bytes size) {
   return GrowImage(ceph_, record.image_name, size);
 }
@@ -161,13 +194,15 @@ absl::Status RbdPool::Images::CutOff(const pool::VolumeRecord& record, Bytes siz
                             record.image_name, present);
 }
 
-absl::Status RbdPool::Images::RequireHeldHere(const pool::VolumeRecord&) {
-  return pool_.RequireHeldHere(*records_.entry()).status();
+absl::Status RbdPool::Images::RequireHeldHere(const pool::VolumeRecord& record) {
+  ASSIGN_OR_RETURN(const RecordEntry* const entry, EntryOf(record));
+  return pool_.RequireHeldHere(*entry).status();
 }
 
 // Through the device, whose client is the one that a takeover fences.
 absl::Status RbdPool::Images::Zero(const pool::VolumeRecord& record) {
-  ASSIGN_OR_RETURN(const RbdDevice device, pool_.RequireHeldHere(*records_.entry()));
+  ASSIGN_OR_RETURN(const RecordEntry* const entry, EntryOf(record));
+  ASSIGN_OR_RETURN(const RbdDevice device, pool_.RequireHeldHere(*entry));
   RETURN_IF_ERROR(RefuseFormatMark(ceph_, record.image_id, MarkOf(record.volume)));
   return os::ZeroBlockDevice(device.block);
 }
@@ -178,11 +213,15 @@ absl::Status RbdPool::Images::Mark(const pool::VolumeRecord& record) {
 
 absl::Status RbdPool::Images::Discard(const pool::VolumeRecord& record) {
   if (record.image_name.empty()) return absl::OkStatus();
+  const auto snapshot = ParseSnapshotName(record.image_name);
+  if (snapshot) return DiscardSnapshot(record, *snapshot);
   RETURN_IF_ERROR(RequireRemovable(ceph_, record));
-  const auto& entry = records_.entry();
-  if (entry && entry->record.image_name == record.image_name) RETURN_IF_ERROR(FenceHolders(*entry));
+  const RecordEntry* const entry = records_.Find(record.volume.id.uuid);
+  if (entry != nullptr && entry->record.image_name == record.image_name) {
+    RETURN_IF_ERROR(FenceHolders(*entry));
+  }
   image_id_.reset();
-  return pool_.common_->removals.Remove(ceph_, record.image_name);
+  return DiscardImage(record);
 }
 
 // What a holder still has under way would make objects that belong to no image.
@@ -195,7 +234,8 @@ absl::Status RbdPool::Images::FenceHolders(const RecordEntry& entry) {
 }
 
 absl::StatusOr<os::BlockDevice> RbdPool::Images::Map(const pool::VolumeRecord& record) {
-  RecordEntry& entry = *records_.entry();
+  ASSIGN_OR_RETURN(RecordEntry* const read, EntryOf(record));
+  RecordEntry& entry = *read;
   const VolumeId id = pool_.WithUuid(record.volume.id.uuid);
   RETURN_IF_ERROR(pool_.RequirePublished(entry, wanted_));
   if (wanted_.read_only) RETURN_IF_ERROR(pool_.RequireReadable(record, id));
@@ -220,12 +260,17 @@ absl::Status RbdPool::Images::RefreshDevice(const pool::VolumeRecord& record) {
 }
 
 absl::Status RbdPool::Images::RequireUnused(const pool::VolumeRecord& record) {
+  if (record.volume.role == VolumeRole::kSnapshot) return FindSnapshot(record).status();
   RETURN_IF_ERROR(RequireRemovable(ceph_, record));
-  return pool_.RequireUnusedAnywhere(ceph_, *records_.entry());
+  ASSIGN_OR_RETURN(const RecordEntry* const entry, EntryOf(record));
+  return pool_.RequireUnusedAnywhere(ceph_, *entry);
 }
 
 absl::Status RbdPool::Images::Unmap(const pool::VolumeRecord& record) {
-  if (record.image_name.empty()) return absl::OkStatus();  // of what has no record, none is ours
+  // Of what has no record, none is ours; of a snapshot there is none.
+  if (record.image_name.empty() || record.volume.role == VolumeRole::kSnapshot) {
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(unmapped_, pool_.FindDevice(record.volume.id.uuid));
   return unmapped_ ? pool_.Unmap(*unmapped_) : absl::OkStatus();
 }

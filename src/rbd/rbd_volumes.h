@@ -4,12 +4,14 @@
 // which depends on them (as_holder) holds only if they are still the same.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "pool/volume_lifecycle.h"
 #include "rbd/image_name.h"
+#include "rbd/image_snapshots.h"
 #include "rbd/rbd_pool.h"
 
 namespace holdfast::rbd {
@@ -18,8 +20,11 @@ class RbdPool::Records final : public pool::VolumeRecords {
  public:
   Records(const RbdPool& pool, const CephPool& ceph) : pool_(pool), ceph_(ceph) {}
 
-  // As read or written last; nothing if there is no record.
-  [[nodiscard]] std::optional<RecordEntry>& entry() { return entry_; }
+  // From now on a record with another image, which is another volume of that name, is ABORTED.
+  void Expect(std::string image_name) { expected_image_ = std::move(image_name); }
+
+  // The volume's record as read or written last; null if there is none.
+  [[nodiscard]] RecordEntry* Find(const std::string& uuid);
 
   bool AreShared() const override { return true; }
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
@@ -37,24 +42,41 @@ class RbdPool::Records final : public pool::VolumeRecords {
  private:
   const RbdPool& pool_;
   const CephPool& ceph_;
-  std::optional<RecordEntry> entry_;
+  std::string expected_image_;
+  std::map<std::string, RecordEntry> entries_;  // by uuid: a copy's and its source's
 };
 
 class RbdPool::Images final : public pool::VolumeBackend {
  public:
-  // `wanted` is how Map claims the device.
-  Images(RbdPool& pool, const CephPool& ceph, Records& records, DeviceClaim wanted)
-      : pool_(pool), ceph_(ceph), records_(records), wanted_(std::move(wanted)) {}
+  // `wanted` is how Map claims the device; `cut` is how the writers of a source are held back.
+  Images(RbdPool& pool, const CephPool& ceph, Records& records, DeviceClaim wanted,
+         const CutOptions& cut)
+      : pool_(pool), ceph_(ceph), records_(records), wanted_(std::move(wanted)), cut_(cut) {}
 
   absl::StatusOr<bool> Exist(const pool::VolumeRecord& record) override;
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord&) override { return false; }
-  std::string NewName(const std::string& uuid) override { return NewImageName(uuid); }
+  std::string NewName(const pool::VolumeRecord& record, const pool::VolumeRecord* source) override;
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
+  // rbd_volumes_copies.cc
+  int CloneDepth(const pool::VolumeRecord& source, VolumeRole role) override;
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(const pool::VolumeRecord& source,
+                                                             VolumeRole role) override;
   absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
                                    const pool::VolumeRecord& record) override;
+  absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
+                               const pool::VolumeRecord& record) override;
+  // rbd_pool_groups.cc
+  absl::Status RequireCutsTogether() override { return absl::OkStatus(); }
+  absl::Status PrepareCut(const pool::VolumeRecord& source,
+                          const pool::VolumeRecord& record) override;
+  absl::StatusOr<Held> HoldWriters(const pool::VolumeRecord& source) override;
+  absl::Status CutHeld(const pool::VolumeRecord& source, const pool::VolumeRecord& record,
+                       const Held& held) override;
+  absl::StatusOr<std::string> FinishCut(const pool::VolumeRecord& source,
+                                        const pool::VolumeRecord& record) override;
   absl::Status MarkCopied(const pool::VolumeRecord&) override { return absl::OkStatus(); }
   absl::StatusOr<bool> SharesStorage(const pool::VolumeRecord&) override { return false; }
   absl::StatusOr<bool> Unshare(const pool::VolumeRecord&) override { return true; }
@@ -87,11 +109,40 @@ class RbdPool::Images final : public pool::VolumeBackend {
   absl::StatusOr<std::optional<std::string>> FindImage(const pool::VolumeRecord& record);
   absl::StatusOr<std::string> RequireImage(const pool::VolumeRecord& record);
   absl::Status FenceHolders(const RecordEntry& entry);
+  absl::StatusOr<RecordEntry*> EntryOf(const pool::VolumeRecord& record);
+
+  // rbd_volumes_copies.cc
+  struct FoundSnapshot {
+    SnapshotIds ids;
+    Bytes size = 0;
+  };
+  absl::StatusOr<std::optional<FoundSnapshot>> FindSnapshot(const pool::VolumeRecord& record);
+  absl::StatusOr<std::string> Cut(const pool::VolumeRecord& source, const SnapshotName& name);
+  absl::StatusOr<std::string> Clone(const pool::VolumeRecord& record, const SnapshotName& from,
+                                    const std::string& from_ids);
+  absl::Status DiscardImage(const pool::VolumeRecord& record);
+  absl::Status DiscardSnapshot(const pool::VolumeRecord& record, const SnapshotName& name);
+  absl::Status RemoveCut(const pool::VolumeRecord& record);
+  absl::Status RemoveCutOf(const std::string& image, const pool::VolumeRecord& record);
+  absl::Status Retain(const std::string& image, const absl::Status& why);
+  absl::StatusOr<std::optional<SnapshotName>> FindParent(const std::string& image);
+  void RemoveIfUnneeded(const std::string& name);
+  void RemoveIfUnneeded(const SnapshotName& snapshot);
+
+  // rbd_pool_groups.cc
+  absl::StatusOr<bool> MayBeWritten(const pool::VolumeRecord& source);
+  absl::StatusOr<std::optional<DeviceClaim>> FindOnlyWriter(const pool::VolumeRecord& source);
+  absl::StatusOr<std::unique_ptr<pool::Quiet>> Quiesce(const pool::VolumeRecord& source,
+                                                       bool freeze);
 
   RbdPool& pool_;
   const CephPool& ceph_;
   Records& records_;
   const DeviceClaim wanted_;
+  const CutOptions cut_;
+  bool cut_early_ = false;  // a group's member: because nothing seemed to write to its source
+  std::optional<DeviceClaim> writer_;  // a group's member: who alone could when it was cut
+  std::string cut_id_;
   std::optional<RbdDevice> unmapped_;  // by this call
   std::string looked_up_;              // the image's name whose id was asked
   std::optional<std::string> image_id_;
@@ -116,9 +167,10 @@ class RbdPool::Space final : public pool::VolumeSpace {
 
 // What the state machine works on in one call.
 struct RbdPool::Call {
-  Call(RbdPool& pool, const CephPool& ceph, AccessMode mode = AccessMode::kSingleNodeWriter)
+  Call(RbdPool& pool, const CephPool& ceph, AccessMode mode = AccessMode::kSingleNodeWriter,
+       const CutOptions& cut = {})
       : records(pool, ceph),
-        images(pool, ceph, records, pool.ClaimFor(mode)),
+        images(pool, ceph, records, pool.ClaimFor(mode), cut),
         space(pool, ceph),
         volumes(records, images, space) {}
   Records records;

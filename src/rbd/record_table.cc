@@ -36,7 +36,11 @@ absl::StatusOr<pool::VolumeRecord> DecodeOf(const std::string& uuid, const std::
     return Internal("the record of volume {} is that of {}", uuid, record->volume.id.uuid);
   }
   // Nodes may write records, and no images' names: an image of that name is the volume's.
-  if (UuidOfImage(record->image_name) == uuid) return record;
+  const bool snapshot = record->volume.role == VolumeRole::kSnapshot;
+  if (UuidOfBytes(record->image_name) == uuid &&
+      ParseSnapshotName(record->image_name).has_value() == snapshot) {
+    return record;
+  }
   return Internal("the record of volume {} is damaged: it names image '{}', which is not its own",
                   uuid, record->image_name);
 }

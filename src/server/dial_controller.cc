@@ -45,9 +45,9 @@ controller::ContentLink LinkOf(const Config& config, const ServerState& state) {
 
 }  // namespace
 
-std::unique_ptr<link::NodeLink> DialController(const Config& config, const ServerState& state,
-                                               controller::Service& service) {
-  service.SetLink(LinkOf(config, state));
+std::unique_ptr<link::NodeLink> DialController(const Config& config, ServerState& state,
+                                               Services& services) {
+  services.controller.SetLink(LinkOf(config, state));
   return std::make_unique<link::NodeLink>(
       config.link_controller, link::ChannelTls({config.link_tls}),
       link::NodeWork{
@@ -56,10 +56,14 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, const Serve
           .measure = [&] { return controller::MeasurePools(state.pools); },
           .carry_out =
               [&](const link::v1::Command& command) {
-                return controller::Execute(service, command);
+                if (auto listed = services.inventory_commands.CarryOut(command)) {
+                  return *std::move(listed);
+                }
+                return controller::Execute(services.controller, command);
               },
           .changes_space = controller::ChangesSpace,
           .count_pools = [&] { return controller::CountListable(state.pools); },
+          .note_link = [&](bool linked) { state.linked = linked; },
       });
 }
 

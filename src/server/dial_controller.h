@@ -4,16 +4,16 @@
 
 #include <memory>
 
-#include "controller/service.h"
 #include "core/config.h"
 #include "link/node_link.h"
 #include "server/server_state.h"
+#include "server/services.h"
 
 namespace holdfast::server {
 
 // Dials until it is destroyed, and carries out the controller's commands. All three outlive it.
 [[nodiscard]] std::unique_ptr<link::NodeLink> DialController(const Config& config,
-                                                             const ServerState& state,
-                                                             controller::Service& service);
+                                                             ServerState& state,
+                                                             Services& services);
 
 }  // namespace holdfast::server

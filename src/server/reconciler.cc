@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <random>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/log.h"
@@ -33,7 +34,8 @@ bool IsOfNode(LeftoverKind kind) {
 }
 
 bool IsDoneInSteps(LeftoverKind kind) {
-  return kind == LeftoverKind::kSharedStorage || kind == LeftoverKind::kUnfinishedCopy;
+  return kind == LeftoverKind::kSharedStorage || kind == LeftoverKind::kUnfinishedCopy ||
+         kind == LeftoverKind::kMissingDigests;
 }
 
 // Names of the pools, and the empty one, for what belongs to none.
@@ -51,7 +53,8 @@ milliseconds Jittered(milliseconds interval) {
 
 }  // namespace
 
-void Reconciler::Start() {
+void Reconciler::Start(pool::AskElsewhere ask) {
+  ask_elsewhere_ = std::move(ask);
   thread_ = StartThreadOrThrow([this] { Run(); });
 }
 
@@ -189,6 +192,9 @@ bool Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftove
 absl::StatusOr<bool> Reconciler::Repair(const Leftover& leftover) {
   if (IsOfNode(leftover.kind)) return node_.Repair(leftover.subject);
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(leftover.subject));
+  if (leftover.kind == LeftoverKind::kUndecidedSnapshot) {
+    return pool::EndUndecided(pools_, volume_locks_, located.id, ask_elsewhere_);
+  }
   return located.pool->Repair(located.id);
 }
 

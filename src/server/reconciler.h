@@ -18,6 +18,7 @@
 #include "core/mutex.h"
 #include "node/stage_reconciler.h"
 #include "pool/pools.h"
+#include "pool/undecided.h"
 #include "state/node_state.h"
 
 namespace holdfast::server {
@@ -51,8 +52,9 @@ class Reconciler final {
   Reconciler& operator=(const Reconciler&) = delete;
   ~Reconciler() { Stop(); }
 
-  // Begins with the first round. Once, when the pools are recovered.
-  void Start();
+  // Begins with the first round. Once, when the pools are recovered. `ask` is how it finds out
+  // about groups whose deciding member is elsewhere, until Stop; null where a controller does that.
+  void Start(pool::AskElsewhere ask = nullptr);
   // Begins the next round at once: a call has left work to be done in steps.
   void Wake();
   // Ends after the steps that are under way, however long these take.
@@ -91,6 +93,7 @@ class Reconciler final {
   const node::StageReconciler node_;
   KeyLock& volume_locks_;
   const std::chrono::milliseconds interval_;
+  pool::AskElsewhere ask_elsewhere_;
   std::atomic<std::uint64_t> rounds_{0};
   std::atomic<bool> unfinished_{false};  // what takes longer than one look
 

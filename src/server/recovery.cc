@@ -29,18 +29,18 @@ absl::Status WaitForPools(const pool::Pools& pools) {
 }  // namespace
 
 absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState& state) {
-  const pool::Process process{
-      .node_id = config.node_id,
-      .is_controller = config.role != Role::kNode,
-      .has_devices = config.role != Role::kController,
-      .attach = config.attach,
-      .state_directory_fd = state_directory_fd,
-      .boot_id = state.node.stages.boot_id(),
-      .undo_files = state.node.undo,
-      .quiesce = [&stages = state.node.stages](const VolumeId& id, const os::BlockDevice& device,
-                                               const CutOptions& options) {
-        return node::QuiesceVolume(stages, id, device, options);
-      }};
+  const pool::Process process{.node_id = config.node_id,
+                              .is_controller = config.role != Role::kNode,
+                              .has_devices = config.role != Role::kController,
+                              .attach = config.attach,
+                              .state_directory_fd = state_directory_fd,
+                              .boot_id = state.node.stages.boot_id(),
+                              .undo_files = state.node.undo,
+                              .quiesce = [&state](const VolumeId& id, const os::BlockDevice& device,
+                                                  const CutOptions& options) {
+                                return node::QuiesceVolume(state.node.stages, id, device, options,
+                                                           state.freeze_observer);
+                              }};
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
       return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,

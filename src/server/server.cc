@@ -48,7 +48,10 @@ absl::Status SetUpProcess() {
   RouteGrpcLog();
   // Few large arenas instead of one per thread: calls come and go on many threads.
   mallopt(M_ARENA_MAX, 2);
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // fixed: it would grow with the largest buffer
+  // Pieces of a transfer are taken from the heap: mapped and unmapped one by one, they cost a third
+  // of its processor time. What is free is given back when a transfer ends.
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 4 << 20);
   // Debian's build looks at every lock for cycles, which is for finding mistakes, not for serving.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   ::umask(0077);
@@ -91,7 +94,10 @@ void GiveUp(const Config& config, const ServerState& state) {
 
 Server::Server(const Config& config) : config_(config) {}
 
-Server::~Server() = default;
+// The reconciler asks the controller's other parts.
+Server::~Server() {
+  if (state_ != nullptr) state_->reconciler.Stop();
+}
 
 absl::Status Server::Start() {
   RETURN_IF_ERROR(CheckConfig());
@@ -121,9 +127,18 @@ absl::Status Server::TakePlace() {
 
 absl::Status Server::ServeCalls() {
   services_ = std::make_unique<Services>(config_, *state_);
-  linked_ = std::make_unique<LinkedController>(config_, *state_, services_->controller);
-  metrics_ = std::make_unique<Metrics>(state_->pools, state_->reconciler,
-                                       config_.link_listen.empty() ? nullptr : &linked_->hub);
+  linked_ = std::make_unique<LinkedController>(config_, *state_, *services_);
+  const bool has_nodes = !config_.link_listen.empty();
+  metrics_ = std::make_unique<Metrics>(
+      Metrics::Sources{.pools = state_->pools,
+                       .reconciler = state_->reconciler,
+                       .transfers = services_->controller.transfers(),
+                       .abnormal = state_->abnormal_volumes,
+                       .each_volume = config_.volume_metrics,
+                       .linked = config_.link_controller.empty() ? nullptr : &state_->linked,
+                       .hub = has_nodes ? &linked_->hub : nullptr,
+                       .relay = has_nodes ? &linked_->transfers : nullptr});
+  state_->freeze_observer = [this](auto lasted, bool held) { metrics_->CountFreeze(lasted, held); };
   state_->calls.SetObserver(
       [this](const rpc::CallRunner::Call& call, absl::StatusCode code, auto duration) {
         metrics_->CountCall(call.method, code, duration);
@@ -147,7 +162,13 @@ absl::Status Server::Recover() {
   RETURN_IF_ERROR(RecoverPools(state_->pools));
   RETURN_IF_ERROR(ServeNodes());
   state_->calls.SetReady();
-  state_->reconciler.Start();
+  pool::AskElsewhere ask;
+  if (!config_.link_listen.empty()) {
+    ask = [this](const std::string& group, const VolumeId& decides) {
+      return linked_->undecided_groups.IsKept(group, decides);
+    };
+  }
+  state_->reconciler.Start(std::move(ask));
   return absl::OkStatus();
 }
 
@@ -155,12 +176,12 @@ absl::Status Server::ServeNodes() {
   if (config_.link_listen.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(link_server_, LinkServer::Start(config_.link_listen, {config_.link_tls},
                                                    file_limit_, linked_->hub, linked_->transfers));
-  return absl::OkStatus();
+  return linked_->undecided_groups.Start();
 }
 
 absl::Status Server::Run() {
   if (!config_.link_controller.empty()) {
-    node_link_ = DialController(config_, *state_, services_->controller);
+    node_link_ = DialController(config_, *state_, *services_);
   }
   LogReadiness();
   RETURN_IF_ERROR(RegisterWithKubelet());
@@ -189,9 +210,14 @@ absl::Status Server::RegisterWithKubelet() {
 
 void Server::Stop() {
   state_->calls.Refuse();
+  services_->metadata.Stop();
+  linked_->metadata.Stop();
+  services_->admin.Stop();
+  linked_->admin.Stop();
   registration_.reset();
   node_link_.reset();
   state_->reconciler.Stop();
+  state_->abnormal_volumes.Stop();
   state_->calls.AwaitIdle();
   state_->pools.questions().AwaitAnswers();
   acceptor_.reset();

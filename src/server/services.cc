@@ -4,8 +4,6 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
-#include <algorithm>
-
 #include "controller/node_calls.h"
 #include "os/capabilities.h"
 #include "server/acceptor.h"
@@ -28,12 +26,6 @@ identity::Needs NeedsOf(const Config& config) {
   return needs;
 }
 
-// A controller with nodes serves whatever pools they have.
-bool MakesCopies(const Config& config) {
-  return !config.link_listen.empty() ||
-         std::ranges::any_of(KindsOf(config.pools), &pool::PoolKind::makes_copies);
-}
-
 std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
   if (config.link_token_keys.empty()) return std::make_unique<link::CertificateIdentity>();
   return std::make_unique<link::TokenIdentity>(
@@ -46,20 +38,32 @@ std::unique_ptr<link::NodeIdentity> MakeNodeIdentity(const Config& config) {
 Services::Services(const Config& config, ServerState& state)
     : identity(config.driver_name, state.pools, state.calls, NeedsOf(config)),
       controller({config.driver_name, config.node_id, config.attach, state.pools, state.node,
-                  state.volume_locks, state.calls, MakesCopies(config),
-                  [&state] { state.reconciler.Wake(); }, config.copy_rate}),
+                  state.volume_locks, state.calls, [&state] { state.reconciler.Wake(); },
+                  config.copy_rate}),
+      groups({config.driver_name, controller.groups(), state.volume_locks, state.calls}),
+      metadata(state.calls,
+               [this](const auto& question, auto) { return controller.FindRanges(question); }),
       node({config.driver_name, config.node_id, config.max_volumes, state.pools, state.node,
             state.volume_locks, state.calls, config.topology}),
-      admin(state.pools, state.node.stages, state.reconciler, state.calls) {}
+      inventory(state.pools, state.node.stages, state.reconciler, config.node_id),
+      inventory_commands(inventory, state.calls),
+      admin(inventory, nullptr, state.calls) {}
 
-LinkedController::LinkedController(const Config& config, ServerState& state,
-                                   controller::Service& own)
+LinkedController::LinkedController(const Config& config, ServerState& state, Services& own)
     : identity(MakeNodeIdentity(config)),
       hub(config.driver_name, *identity),
       transfers(config.driver_name, *identity),
-      router({config.driver_name, config.attach, hub, state.pools, own, state.volume_locks,
-              state.calls,
-              [this](const link::TransferOrder& order) { return transfers.Issue(order); }}) {
+      router({config.driver_name, config.attach, hub, state.pools, own.controller,
+              state.volume_locks, state.calls,
+              [this](const link::TransferOrder& order) { return transfers.Issue(order); }}),
+      groups({config.driver_name, own.controller.groups(), state.volume_locks, state.calls, &hub}),
+      metadata(state.calls,
+               [this](const auto& question, auto deadline) {
+                 return router.FindRanges(question, deadline);
+               }),
+      inventory(hub),
+      admin(own.inventory, &inventory, state.calls),
+      undecided_groups(hub, own.controller.groups(), state.volume_locks) {
   transfers.SetSummon([this](const link::TransferOrder& order, const std::string& ticket) {
     return controller::NodeCalls(hub).SendContent(order, ticket,
                                                   std::chrono::steady_clock::now() + kSummonTime);
@@ -73,11 +77,18 @@ CallServer StartServer(const Config& config, Services& services, LinkedControlle
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 16);
   builder.RegisterService(&services.identity);
-  builder.RegisterService(&services.admin);
   if (!config.link_listen.empty()) {
+    builder.RegisterService(&linked.admin);
     builder.RegisterService(&linked.router);
-  } else if (config.role != Role::kNode) {
+    builder.RegisterService(&linked.groups);
+    builder.RegisterService(&linked.metadata);
+  } else {
+    builder.RegisterService(&services.admin);
+  }
+  if (config.link_listen.empty() && config.role != Role::kNode) {
     builder.RegisterService(&services.controller);
+    builder.RegisterService(&services.groups);
+    builder.RegisterService(&services.metadata);
   }
   if (config.role != Role::kController) builder.RegisterService(&services.node);
   return {builder.BuildAndStart(), std::move(connections)};

@@ -6,8 +6,11 @@
 
 #include <memory>
 
+#include "controller/group_service.h"
 #include "controller/router.h"
 #include "controller/service.h"
+#include "controller/snapshot_metadata_service.h"
+#include "controller/undecided_groups.h"
 #include "core/config.h"
 #include "identity/service.h"
 #include "link/hub.h"
@@ -16,6 +19,9 @@
 #include "node/service.h"
 #include "server/acceptor.h"
 #include "server/admin_service.h"
+#include "server/cluster_inventory.h"
+#include "server/inventory_commands.h"
+#include "server/own_inventory.h"
 #include "server/server_state.h"
 
 namespace holdfast::server {
@@ -25,17 +31,26 @@ struct Services {
   Services(const Config& config, ServerState& state);
   identity::Service identity;
   controller::Service controller;
+  controller::GroupService groups;
+  controller::SnapshotMetadataService metadata;
   node::Service node;
+  OwnInventory inventory;
+  InventoryCommands inventory_commands;
   AdminService admin;
 };
 
 // A controller whose volumes are on nodes, or in pools that need none.
 struct LinkedController {
-  LinkedController(const Config& config, ServerState& state, controller::Service& own);
+  LinkedController(const Config& config, ServerState& state, Services& own);
   const std::unique_ptr<link::NodeIdentity> identity;
   link::Hub hub;
   link::TransferRelay transfers;
   controller::Router router;
+  controller::GroupService groups;
+  controller::SnapshotMetadataService metadata;
+  ClusterInventory inventory;
+  AdminService admin;
+  controller::UndecidedGroups undecided_groups;  // the last: its thread uses the rest
 };
 
 // A server, and the way by which it gets connections.

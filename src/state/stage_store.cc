@@ -5,6 +5,7 @@
 
 #include "core/checked_json.h"
 #include "core/disk_names.h"
+#include "core/kubernetes_name.h"
 #include "os/file.h"
 
 namespace holdfast::state {
@@ -28,9 +29,11 @@ absl::StatusOr<std::string> ReadBootId() {
 json ToJson(const StageRecord& record) {
   json publications = json::object();
   for (const auto& [target, publication] : record.publications) {
-    publications[target] = {{"access_mode", ToString(publication.access_mode)},
-                            {"read_only", publication.read_only},
-                            {"mount_flags", publication.mount_flags}};
+    json& entry = publications[target];
+    entry = {{"access_mode", ToString(publication.access_mode)},
+             {"read_only", publication.read_only},
+             {"mount_flags", publication.mount_flags}};
+    if (!publication.pod.empty()) entry["pod"] = publication.pod;
   }
   return {{"volume_id", record.volume_id},
           {"staging_path", record.staging_path},
@@ -55,6 +58,8 @@ absl::StatusOr<StageRecord> FromJson(const json& object) {
     Publication publication;
     entry.at("read_only").get_to(publication.read_only);
     entry.at("mount_flags").get_to(publication.mount_flags);
+    publication.pod = entry.value("pod", "");
+    if (!IsNamespacedName(publication.pod)) publication.pod.clear();
     ASSIGN_OR_RETURN(publication.access_mode,
                      ParseAccessMode(entry.at("access_mode").get<std::string>()));
     record.publications.emplace(target, std::move(publication));

@@ -20,6 +20,14 @@ struct Publication {
   AccessMode access_mode = AccessMode::kSingleNodeWriter;
   bool read_only = false;
   std::vector<std::string> mount_flags;
+  // "NAMESPACE/NAME", for people; empty: the CO did not say, as before podInfoOnMount.
+  std::string pod = {};
+
+  // Whether both are published in the same way, for whichever pod.
+  [[nodiscard]] bool IsLike(const Publication& other) const {
+    return access_mode == other.access_mode && read_only == other.read_only &&
+           mount_flags == other.mount_flags;
+  }
 
   friend bool operator==(const Publication&, const Publication&) = default;
 };

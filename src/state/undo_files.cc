@@ -12,8 +12,10 @@
 namespace holdfast::state {
 namespace {
 
-// The file itself, and its name while its content is written back (fs/ext_undo.cc).
-constexpr std::array<const char*, 2> kSuffixes = {kUndoSuffix, kUsedUndoSuffix};
+// The file itself, and its names while its content is written back (fs/ext_undo.cc) and while it is
+// made (fs/undo_path.h).
+constexpr std::array<const char*, 3> kSuffixes = {kUndoSuffix, kUsedUndoSuffix,
+                                                  kTemporaryUndoSuffix};
 
 }  // namespace
 

@@ -37,7 +37,7 @@ class RbdDriver(driver.Driver):
 
 
 def image_of(ceph, volume_id, namespace=""):
-    """The name of the volume's image, which its record chose."""
+    """The name of the volume's image, or of the image's snapshot, which its record chose."""
     uuid = driver.uuid_of(volume_id)
     place = ["--namespace", namespace] if namespace else []
     return value(ceph, place, journal_object(uuid), uuid)["image_name"]
@@ -54,7 +54,10 @@ def journal(ceph, namespace=""):
     for name in ceph.rados(*place, "ls").split():
         if name.startswith("holdfast.volumes."):
             for key in ceph.rados(*place, "listomapkeys", name).split():
-                found[key] = value(ceph, place, name, key)
+                try:
+                    found[key] = value(ceph, place, name, key)
+                except AssertionError:  # removed by a driver meanwhile
+                    assert key not in ceph.rados(*place, "listomapkeys", name).split(), key
     return found
 
 
@@ -81,6 +84,40 @@ def change_record(ceph, uuid, **changes):
     ceph.rados("getomapval", journal_object(uuid), uuid, path)
     changed = record_text.with_changes(path.read_text(), **changes)
     ceph.rados("setomapval", journal_object(uuid), uuid, changed.decode())
+
+
+def retained(ceph, namespace=""):
+    """What is kept of deleted volumes and snapshots: images, and snapshots of images."""
+    place = ["--namespace", namespace] if namespace else []
+    if "holdfast.retained" not in ceph.rados(*place, "ls").split():
+        return []
+    return ceph.rados(*place, "listomapkeys", "holdfast.retained").split()
+
+
+def note_retained(ceph, name, ids):
+    ceph.rados("setomapval", "holdfast.retained", name, ids)
+
+
+def snapshots_in(ceph, image):
+    """All snapshots of the image by name, also those that librbd would keep without their names."""
+    listed = ceph.rbd("snap", "ls", "--all", "--format", "json", f"rbd/{image}")
+    return {one["name"]: one for one in json.loads(listed)}
+
+
+def snapshots_kept(ceph):
+    """The snapshots of all images. None is without its name, and each is one of a record or has a
+    clone."""
+    images = ceph.images()
+    parents = [ceph.image_info(image).get("parent") for image in images]
+    needed = {f"{parent['image']}@{parent['snapshot']}" for parent in parents if parent}
+    needed |= {stored.get("image_name") for stored in journal(ceph).values()}
+    kept = []
+    for image in images:
+        for name, snapshot in snapshots_in(ceph, image).items():
+            assert snapshot["namespace"]["type"] == "user", f"{image}: {snapshot}"
+            kept.append(f"{image}@{name}")
+    assert set(kept) <= needed, f"{set(kept) - needed} are not needed"
+    return kept
 
 
 def nodes_key(volume_id):
@@ -143,5 +180,5 @@ def residue(ceph, namespace=""):
     place = ["--namespace", namespace] if namespace else []
     objects = [name for name in ceph.rados(*place, "ls").split()
                if name.startswith(("rbd_data.", "rbd_header.", "rbd_id.", "rbd_object_map."))]
-    return [*journal(ceph, namespace), *ceph.images(f"rbd/{namespace}" if namespace else "rbd"),
+    return [*journal(ceph, namespace), *retained(ceph, namespace), *ceph.images(f"rbd/{namespace}" if namespace else "rbd"),
             *objects]

@@ -145,6 +145,27 @@ def test_a_formatting_that_had_ended_but_for_its_record_is_recorded(staged):
     staged.unstage()
 
 
+def test_a_mounted_volume_is_frozen_for_a_group_snapshot(staged, driver, ceph):
+    """Where its node makes the snapshot, so that one other volume may be in use that is not."""
+    def cut(*volumes):
+        made = driver.call("CreateVolumeGroupSnapshot", name="group",
+                           source_volume_ids=volumes).group_snapshot
+        driver.call("DeleteVolumeGroupSnapshot", group_snapshot_id=made.group_snapshot_id,
+                    snapshot_ids=[one.snapshot_id for one in made.snapshots])
+        return len(made.snapshots)
+    staged.stage()
+    others = [driver.create(f"other-{number}", size=64 * MIB).volume_id for number in range(2)]
+    for other in others:
+        record_nodes(ceph, other, holder("far", FAR))
+    assert cut(staged.volume_id, others[0]) == 2
+    with refused("FAILED_PRECONDITION", "neither can be frozen"):
+        cut(staged.volume_id, *others)
+    (staged.path / "later").write_text("the freeze has ended")
+    staged.unstage()
+    for other in others:
+        unrecord_nodes(ceph, other)
+
+
 def without_superblocks(content):
     """The signature is gone, but the contents of the files are intact."""
     content[:1 << 20] = bytes(1 << 20)

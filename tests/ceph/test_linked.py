@@ -6,36 +6,11 @@ import pytest
 import cluster as cluster_module
 import csi_client
 import driver as driver_module
-import driver_fixtures
-import link_files
 from csi_client import refused
-from rbd_driver import image_of, residue
+from rbd_driver import image_of
 
 MIB = driver_module.MIB
 THIN = {"provisioning": "thin"}
-
-
-@pytest.fixture
-def linked(directory, ceph):
-    """The controller, and a node that is started when asked for."""
-    authority = link_files.Authority(directory / "ca")
-    pool = (f"ceph=rbd:rbd,monitors={ceph.monitors},user=holdfast,"
-            f"keyring={ceph.directory}/holdfast.keyring")
-    controller = cluster_module.Controller(
-        driver_fixtures.binary(), directory / "controller",
-        authority.issue("controller", directory / "controller-tls"), [f"--pool={pool}"])
-    (directory / "n1").mkdir()
-    node = cluster_module.Node(driver_fixtures.binary(), directory / "n1", "n1", controller.port,
-                               authority.issue("n1", directory / "n1-tls"), "",
-                               [f"--pool={pool}"])
-    made = cluster_module.Cluster(directory, authority, controller.start(), {"n1": node})
-    yield made
-    problems = []
-    if node.server.process:
-        problems += [node.server.stop(), *node.leftovers()]
-    problems.append(controller.server.stop())
-    assert not list(filter(None, problems)), controller.log()[-6000:]
-    assert residue(ceph) == []
 
 
 def create(cluster, name, **parameters):

@@ -13,7 +13,7 @@ PROGRAMS = {"helm": ("helm.sh/helm/v3", "cmd/helm", "v3.22.0"),
 # The oldest Kubernetes that the chart accepts, and the one that the driver is tested with.
 KUBERNETES = ("v1.33.5", "v1.36.1")
 # The API of snapshots, which is not part of Kubernetes.
-SNAPSHOTS = ("github.com/kubernetes-csi/external-snapshotter/client/v8", "v8.6.0")
+SNAPSHOTS = ("github.com/kubernetes-csi/external-snapshotter/client/v8", "v8.7.0")
 
 
 def find_go():
@@ -52,4 +52,4 @@ def kubernetes_openapi(version):
 
 def snapshot_definitions():
     """Returns the files that define the API of snapshots."""
-    return sorted((module_directory(*SNAPSHOTS) / "config/crd").glob("snapshot.*.yaml"))
+    return sorted((module_directory(*SNAPSHOTS) / "config/crd").glob("*snapshot.*.yaml"))

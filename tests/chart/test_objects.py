@@ -13,7 +13,7 @@ from rendering import CHART, Refused, render
 from value_sets import VALUE_SETS
 
 # Kinds of other projects, which Kubernetes' OpenAPI does not describe.
-FOREIGN = "Certificate,Issuer,PodMonitor"
+FOREIGN = "Certificate,Issuer,PodMonitor,PrometheusRule"
 
 
 def validate(manifest, version):

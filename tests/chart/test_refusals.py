@@ -34,6 +34,17 @@ REFUSALS = {
     "snapshotter.timeout=1m": "'timeout' not allowed",
     "controller.resources.limits.memory=much": "/controller/resources/limits/memory",
     "image.tag=a:b": "/image/tag",
+    "metrics.podMonitor=true": "/metrics/podMonitor.*want object",
+    "metrics.volumes=true": "metrics.volumes needs metrics.enabled",
+    "metrics.podMonitor.enabled=true": "metrics.podMonitor.enabled needs metrics.enabled",
+    "metrics.alerts.enabled=true": "metrics.alerts.enabled needs metrics.enabled",
+    "metrics.dashboard.enabled=true": "metrics.dashboard.enabled needs metrics.enabled",
+    "metrics.alerts.labels.team=1": "/metrics/alerts/labels/team",
+    "metrics.alerts.poolAvailablePercent=101": "/metrics/alerts/poolAvailablePercent",
+    "metrics.alerts.runbook=wiki": "/metrics/alerts/runbook",
+    "metrics.dashboard.namespace=Grafana": "/metrics/dashboard/namespace",
+    "metrics.dashboard.labels.helm\\.sh/chart=a":
+        "metrics.dashboard.labels: the chart itself sets the label 'helm.sh/chart'",
 }
 POOL_REFUSALS = {
     "{name: UPPER, path: /srv}": "/pools/0/name",

@@ -52,8 +52,9 @@ def test_the_sidecar_is_called_like_the_others():
     assert rendered.containers("controller") == ["holdfast", "provisioner", "resizer",
                                                  "snapshotter"]
     sidecar = rendered.container("controller", "snapshotter")
-    assert sidecar["image"] == "registry.k8s.io/sig-storage/csi-snapshotter:v8.6.0"
-    assert sidecar["args"] == ["--csi-address=/csi/csi.sock", "--timeout=60s", "--kube-api-qps=50",
+    assert sidecar["image"] == "registry.k8s.io/sig-storage/csi-snapshotter:v8.7.0"
+    assert sidecar["args"] == ["--csi-address=/csi/csi.sock", "--timeout=60s",
+                               "--extra-create-metadata", "--kube-api-qps=50",
                                "--kube-api-burst=100"]
     resizer = rendered.container("controller", "resizer")
     for field in ("securityContext", "resources", "volumeMounts"):
@@ -184,4 +185,4 @@ def test_snapshots_come_with_their_api(release, snapshot_api):
             "which this chart does not contain.") in " ".join(notes().split())
     release.upgrade(["snapshots.enabled=false"])
     assert classes() == []
-    assert "napshot" not in notes()
+    assert "Snapshots are" not in notes()

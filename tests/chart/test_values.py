@@ -95,7 +95,7 @@ def test_nodes_tell_the_labels_of_pools_that_not_all_reach():
     rendered = render(text=value_sets.ZONES)
     container = rendered.container("node", "holdfast")
     fields = {entry["name"]: entry["valueFrom"]["fieldRef"]["fieldPath"]
-              for entry in container["env"]}
+              for entry in container["env"] if "valueFrom" in entry}
     told = [flag.removeprefix("--topology=").split("=$(") for flag in rendered.flags("node")
             if flag.startswith("--topology=")]
     assert [(key, fields[name.removesuffix(")")]) for key, name in told] == [
@@ -107,7 +107,8 @@ def test_nodes_tell_the_labels_of_pools_that_not_all_reach():
                                         "topology.kubernetes.io/zone=zone-b", "example.com/rack=7"]
     others = render(text=value_sets.CEPH)
     assert "topology" not in " ".join(others.flags("node") + others.flags("controller"))
-    assert len(others.container("node", "holdfast")["env"]) == 1
+    assert [entry["name"] for entry in others.container("node", "holdfast")["env"]] == [
+        "CSI_ENDPOINT", "NODE_NAME"]
 
 
 def allowed(rendered, name):
@@ -264,7 +265,7 @@ def test_classes_wait_for_their_pod_and_can_grow_unless_told_otherwise():
 
 def test_the_driver_is_told_to_the_cluster():
     spec = render().one("CSIDriver", "csi.holdfast.dev")["spec"]
-    assert spec == {"attachRequired": False, "podInfoOnMount": False, "requiresRepublish": False,
+    assert spec == {"attachRequired": False, "podInfoOnMount": True, "requiresRepublish": False,
                     "storageCapacity": True, "fsGroupPolicy": "File", "seLinuxMount": False,
                     "volumeLifecycleModes": ["Persistent"]}
     assert render("seLinuxMount=true").one("CSIDriver")["spec"]["seLinuxMount"] is True

@@ -139,6 +139,28 @@ snapshotClasses:
     parameters: {consistency: crash}
     secrets: {controller: {name: wide, namespace: default}}
 """
+GROUP_SNAPSHOTS = """
+snapshots: {enabled: true, groups: true}
+groupSnapshotClasses:
+  - {name: kept, deletionPolicy: Retain}
+  - name: backups
+    default: true
+    labels: {velero.io/csi-volumegroupsnapshot-class: "true"}
+    annotations: {example.com/purpose: nightly}
+    parameters: {maxFreeze: 500ms}
+"""
+MONITORING = """
+metrics:
+  enabled: true
+  volumes: true
+  podMonitor: {enabled: true, labels: {release: monitoring}}
+  alerts:
+    enabled: true
+    labels: {release: monitoring, role: alert-rules}
+    poolAvailablePercent: 2.5
+    runbook: https://wiki.example.com/holdfast
+  dashboard: {enabled: true, namespace: monitoring, labels: {grafana_dashboard: "1", team: storage}}
+"""
 VALUE_SETS = {
     "defaults": {},
     "provisioning on the nodes": {"values": ["provisioning=nodes"]},
@@ -153,7 +175,7 @@ VALUE_SETS = {
     "scheduling": {"text": SCHEDULING},
     "everything on": {"values": ["metrics.enabled=true", "healthMonitor.enabled=true",
                                  "seLinuxMount=true", "logLevel=debug"]},
-    "Prometheus operator": {"values": ["metrics.enabled=true", "metrics.podMonitor=true"]},
+    "Prometheus operator and Grafana": {"text": MONITORING},
     "pools in Ceph": {"text": CEPH},
     "pools in Ceph alone, no sidecars": {"text": CEPH_ALONE, "values": [
         "node.sidecars=false", "metrics.enabled=true"]},
@@ -163,6 +185,7 @@ VALUE_SETS = {
     "snapshots, provisioning on the nodes": {
         "text": SNAPSHOTS, "values": ["provisioning=nodes"]},
     "snapshots with the users of classes": {"text": SNAPSHOTS_WITH_SECRETS},
+    "snapshots of several volumes": {"text": GROUP_SNAPSHOTS},
     "attaching": {"values": ["attachRequired=true"]},
     "everything off": {"values": ["networkPolicy=false", "storageClasses=null"]},
 }

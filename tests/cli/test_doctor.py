@@ -147,15 +147,25 @@ def test_something_else_in_the_place_of_the_socket(doctor):
     assert missing(doctor.run(1)) == [f"socket unix://{doctor.socket}"]
 
 
-@pytest.mark.parametrize("filesystem, found", [("xfs", "by sharing blocks"),
-                                               ("ext4", "by copying")])
-def test_snapshots(doctor, directory, filesystem, found):
+@pytest.mark.parametrize("filesystem, options, level, words", [
+    ("xfs", "", "ok", ("by sharing blocks", "sectors of 4096 bytes")),
+    ("btrfs", "", "ok", ("by sharing blocks", "sectors of 4096 bytes")),
+    ("xfs", ",sectorSize=512", "ok", ("by sharing blocks", "sectors of 512 bytes", "sectorSize",
+                                      "lose direct I/O")),
+    ("ext4", "", "warning", ("by copying", "maxFreeze", "sectors of 512 bytes")),
+    ("ext4", ",sectorSize=4096", "warning", ("by copying", "sectors of 4096 bytes")),
+    ("xfs without reflink", "", "warning", ("by copying", "sectors of 512 bytes"))])
+def test_snapshots(doctor, directory, filesystem, options, level, words):
     disk = pool_disk.PoolDisk(directory / "disk.img", 512 << 20, filesystem, doctor.pool)
     try:
-        finding = doctor.check_pool(0)["pool 'default', snapshots"]
+        finding = doctor.check_pool(0, options)["pool 'default', snapshots"]
     finally:
         disk.remove()
-    assert (finding["level"], finding["found"].startswith(found)) == ("ok", True)
+    assert finding["level"] == level
+    for word in words:
+        assert word in finding["found"]
+    assert ("lose direct I/O" in finding["found"]) == ("lose direct I/O" in words)
+    assert ("xfs" in finding["remedy"]) == (level == "warning")
 
 
 def test_space_below_the_reserve(doctor):

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flags, help, and configuration files."""
 
+import pathlib
+import re
+import subprocess
+
 import pytest
 
 import command
 
-VERBS = ("serve", "volumes", "snapshots", "pools", "doctor", "demo")
+VERBS = ("serve", "volumes", "snapshots", "pools", "nodes", "leftovers", "top", "doctor", "demo",
+         "completion", "man")
 USAGE = 2
 
 
@@ -110,3 +115,46 @@ def test_unknown_setting_in_the_file_is_named(holdfast, directory, verb, yaml, w
 def test_missing_configuration_file_is_named(holdfast, directory, verb):
     path = directory / "config.yaml"
     command.refused(holdfast(verb, "--config", path), 1, str(path))
+
+
+def names_in_help(holdfast, verb):
+    """The long flags that the verb's help lists."""
+    options, _, _ = holdfast(verb, "--help").stdout.partition("Example")
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", options))
+
+
+def complete(holdfast, *words):
+    """What bash offers for the last of the words."""
+    script = holdfast("completion", "bash").stdout + """
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_holdfast
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    done = subprocess.run(["bash", "-c", script, "bash", "holdfast", *words], capture_output=True,
+                          text=True, check=True, timeout=60)
+    return done.stdout.split()
+
+
+def test_bash_completes_verbs_and_flags(holdfast):
+    assert set(complete(holdfast, "")) == set(VERBS)
+    assert complete(holdfast, "vol") == ["volumes"]
+    for verb in VERBS:
+        assert set(complete(holdfast, verb, "--")) == names_in_help(holdfast, verb)
+    assert complete(holdfast, "volumes", "--names") == ["--namespace"]
+    assert complete(holdfast, "volumes", "--output", "w") == ["wide"]
+    assert complete(holdfast, "completion", "b") == ["bash"]
+
+
+def test_completion_of_another_shell_is_a_usage_error(holdfast):
+    command.refused(holdfast("completion", "tcsh"), USAGE, "tcsh")
+
+
+def test_the_manual_page_has_every_verb_and_flag(holdfast):
+    page = holdfast("man").stdout
+    plain = page.replace("\\-", "-")
+    for verb in VERBS:
+        section = plain.split(f"\n.SS holdfast {verb}", 1)[1].split("\n.SS ", 1)[0]
+        for flag in names_in_help(holdfast, verb):
+            assert f"\\fB{flag}\\fR" in section
+    committed = pathlib.Path(__file__).resolve().parents[2] / "docs/man/holdfast.1"
+    assert committed.read_text() == page, "run: build/release/holdfast man > docs/man/holdfast.1"

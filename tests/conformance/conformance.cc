@@ -39,7 +39,7 @@ VolumeSpec SpecOf(const PoolUnderTest& pool, const std::string& name) {
 VolumeRecord NewRecordOf(PoolUnderTest& pool, CallObjects& call, const std::string& uuid) {
   VolumeRecord record =
       pool::VolumeLifecycle::NewRecord(SpecOf(pool, "pvc"), uuid, kSize, kSectorSize, absl::Now());
-  record.image_name = call.backend().NewName(uuid);
+  record.image_name = call.backend().NewName(record, nullptr);
   return record;
 }
 

@@ -65,8 +65,8 @@ absl::StatusOr<bool> FaultyBackend::IsMarkedCopied(const VolumeRecord& record) {
   return Pass(injection_, "IsMarkedCopied", [&] { return real_.IsMarkedCopied(record); });
 }
 absl::StatusOr<std::optional<pool::CopyProgress>> FaultyBackend::PlanCopy(
-    const VolumeRecord& source) {
-  return Pass(injection_, "PlanCopy", [&] { return real_.PlanCopy(source); });
+    const VolumeRecord& source, VolumeRole role) {
+  return Pass(injection_, "PlanCopy", [&] { return real_.PlanCopy(source, role); });
 }
 absl::StatusOr<Bytes> FaultyBackend::CopyOn(const VolumeRecord& source,
                                             const VolumeRecord& record) {

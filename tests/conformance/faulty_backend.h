@@ -57,10 +57,15 @@ class FaultyBackend final : public pool::VolumeBackend {
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override;
-  std::string NewName(const std::string& uuid) override { return real_.NewName(uuid); }
+  std::string NewName(const pool::VolumeRecord& record, const pool::VolumeRecord* source) override {
+    return real_.NewName(record, source);
+  }
+  int CloneDepth(const pool::VolumeRecord& source, VolumeRole role) override {
+    return real_.CloneDepth(source, role);
+  }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
-  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(
-      const pool::VolumeRecord& source) override;
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(const pool::VolumeRecord& source,
+                                                             VolumeRole role) override;
   absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
                                const pool::VolumeRecord& record) override;
   absl::Status RequireUnchanged(const pool::VolumeRecord& source,

@@ -2,9 +2,13 @@
 """One case: an operation meets a fault, its caller carries on, and all must be well in the end."""
 
 import dataclasses
+import os
+import signal
+import threading
 import time
 
 import operations
+import system_calls
 import trapped_driver
 from trap import Fault
 from volume_life import Kind
@@ -24,7 +28,8 @@ class Case:
     operation: str
     filesystem: str
     provisioning: str
-    fault: str = "none"  # kill, kill-child, power, cancel, deadline, or the name of an error
+    # kill, kill-child, stop, power, cancel, deadline, or the name of an error
+    fault: str = "none"
     at: int = 0  # the changing call that meets it, counted from 1
     # The next step: the caller repeats the call ("again"); or requests the "opposite", because the
     # volume is no longer wanted; or it repeats the call, a pod writes, and then the "power" is cut.
@@ -85,6 +90,7 @@ class Trial:
         self.deadline = deadline
         self.operation = operations.BY_NAME[case.operation]
         self.life = self.operation.life(world, Kind(case.filesystem, case.provisioning))
+        self.life.failed_once = case.fault in system_calls.ALL_ERRORS
 
     def run(self):
         self.world.begin()
@@ -107,7 +113,8 @@ class Trial:
         fault = self.case.fault
         self.driver.cut = {"cancel": "cancel", "deadline": self.deadline}.get(fault)
         self.driver.trap.watch(Fault(self.case.at, ACTIONS.get(fault, fault)))
-        self.result.answer = trapped_driver.code_of(lambda: self.operation.step(self.life))
+        take = self.take_step_while_stopped if fault == "stop" else self.take_step
+        take()
         self.driver.cut = None
         self.note_struck()
         # The power is also cut after the last call: acknowledged work must be durable.
@@ -121,6 +128,22 @@ class Trial:
             self.start_again(self.case.second == "start")
         elif self.operation.struck:
             self.operation.struck(self.life)
+
+    def take_step(self):
+        self.result.answer = trapped_driver.code_of(lambda: self.operation.step(self.life))
+
+    def take_step_while_stopped(self):
+        """The driver stops, as in a frozen container, and continues after the check."""
+        step = threading.Thread(target=self.take_step)
+        step.start()
+        while step.is_alive() and not self.driver.trap.holding.wait(0.005):
+            pass
+        try:
+            if self.driver.trap.holding.is_set():
+                self.operation.struck(self.life)
+        finally:
+            os.kill(self.driver.server.process.pid, signal.SIGCONT)
+            step.join()
 
     def note_struck(self):
         points, struck = self.driver.trap.end_watch()

@@ -16,6 +16,32 @@ SNAPSHOT = "snapshot-1"
 WRITE_SECONDS = 12
 
 
+def check_only(world, lives, snapshots=()):
+    """Nothing else is listed or lies in the pool."""
+    driver, volumes = world.driver, [life.volume.handle for life in lives]
+    assert sorted(driver.listed()) == sorted(volumes), driver.listed()
+    listed = driver.snapshots()
+    assert sorted(listed) == sorted(snapshots), f"listed {listed}, made {snapshots}"
+    own = {name[-36:] for name in [*volumes, *snapshots]}
+    found = {path.name for path in (driver.pool / "volumes").iterdir()}
+    assert found == own, f"volumes/ has {found}, made are {own}"
+    world.check_accounts()
+
+
+def check_writable(life):
+    """A pod's write is not held up for longer than a freeze may last."""
+    path, offset = life.target() / "later", 0
+    if life.kind.access == "block":
+        path, offset = life.target(), volume_life.DATA
+    writer = threading.Thread(target=content.write, args=(path, 4096, offset))
+    writer.start()
+    writer.join(WRITE_SECONDS)
+    if writer.is_alive():
+        host.thaw(life.target())
+        writer.join()
+        raise AssertionError(f"a write took more than {WRITE_SECONDS} s: it was left frozen")
+
+
 class Copies:
     def __init__(self, world, kind):
         self.world, self.driver = world, world.driver
@@ -116,29 +142,11 @@ class Copies:
         self.copy.check_unstaged()
 
     def check_only(self, *wanted):
-        """Nothing else is listed or lies in the pool."""
-        volumes = [one.volume.handle for one in wanted if isinstance(one, Life)]
-        snapshots = [one for one in wanted if one and not isinstance(one, Life)]
-        assert sorted(self.driver.listed()) == sorted(volumes), self.driver.listed()
-        listed = self.driver.snapshots()
-        assert listed == snapshots, f"listed {listed}, made {snapshots}"
-        own = {name[-36:] for name in volumes + snapshots}
-        found = {path.name for path in (self.driver.pool / "volumes").iterdir()}
-        assert found == own, f"volumes/ has {found}, made are {own}"
-        self.world.check_accounts()
+        check_only(self.world, [one for one in wanted if isinstance(one, Life)],
+                   [one for one in wanted if one and not isinstance(one, Life)])
 
     def check_writable(self):
-        """A pod's write is not held up for longer than a freeze may last."""
-        path, offset = self.origin.target() / "later", 0
-        if self.origin.kind.access == "block":
-            path, offset = self.origin.target(), volume_life.DATA
-        writer = threading.Thread(target=content.write, args=(path, 4096, offset))
-        writer.start()
-        writer.join(WRITE_SECONDS)
-        if writer.is_alive():
-            host.thaw(self.origin.target())
-            writer.join()
-            raise AssertionError(f"a write took more than {WRITE_SECONDS} s: it was left frozen")
+        check_writable(self.origin)
 
     def check_thawed(self):
         """Right after a start, and what was begun is gone."""

@@ -4,6 +4,8 @@
 import dataclasses
 
 from copies import Copies
+from groups import Groups
+from tables import Tables
 from volume_life import Kind, Life
 
 EXT4, XFS, BTRFS, BLOCK = (Kind(name, "thin") for name in ("ext4", "xfs", "btrfs", "block"))
@@ -37,6 +39,7 @@ class Operation:
     recovered: object = None  # checked after it, before anybody repeats anything
     first: bool = False  # for a start: the first one ever
     lasting: bool = False  # the power cut may also come later
+    in_background: bool = False  # no caller waits for it
     life: type = Life
     host: str = "ext4"  # the filesystem of the pool's disk
     struck: object = None  # checked after the fault, also while the driver is dead
@@ -48,12 +51,24 @@ class Operation:
     @property
     def for_controller(self):
         return self.step in (Life.create, Life.expand, Life.delete, Copies.cut, Copies.restore,
-                             Copies.clone, Copies.delete_snapshot, Copies.delete_origin)
+                             Copies.clone, Copies.delete_snapshot, Copies.delete_origin,
+                             Groups.cut, Groups.delete_group, Tables.make_table,
+                             Tables.delete_base, Tables.cut_base_again, Tables.delete_target)
 
 
 def of_copies(*entry, host="xfs", **more):
     """An operation with a copy, in a pool that can share blocks."""
     return Operation(*entry, life=Copies, host=host, **more)
+
+
+def of_groups(*entry, host="xfs", **more):
+    """An operation with two volumes and a group snapshot of them."""
+    return Operation(*entry, life=Groups, host=host, **more)
+
+
+def of_tables(*entry, host="xfs", **more):
+    """An operation with two snapshots that a backup program compares."""
+    return Operation(*entry, life=Tables, host=host, **more)
 
 
 def give_up_creation(life, final):
@@ -89,6 +104,8 @@ STAGED = (*USED, Life.stage)
 PUBLISHED = (*STAGED, Life.publish)
 CUT = (Copies.mount_origin, Copies.cut)
 RESTORED = (*CUT, Copies.restore)
+COMPARED = (Tables.cut_both,)
+TABLED = (*COMPARED, Tables.make_table)
 
 ALL = (
     Operation("create", (EXT4, EXT4_THICK), (), Life.create, Life.check_absent, RUNNING,
@@ -169,5 +186,45 @@ ALL = (
     of_copies("start after a copy without its record", (EXT4,), (Copies.use_origin,),
               killed_step=Copies.cut, killed_at="fsync image", killed_nth=2,
               recovered=Copies.check_one_snapshot),
+    of_groups("group snapshot", (EXT4, EXT4_THICK), (Groups.mount_both,), Groups.cut,
+              Groups.check_no_group, RUNNING_SNAPSHOT, Groups.give_up_cut,
+              struck=Groups.check_writable, sampled=(EXT4,)),
+    of_groups("group snapshot, on btrfs", (EXT4,), (Groups.mount_both,), Groups.cut,
+              Groups.check_no_group, RUNNING_SNAPSHOT, host="btrfs",
+              struck=Groups.check_writable, sampled=()),
+    of_groups("delete a group snapshot", (EXT4,), (Groups.mount_both, Groups.cut),
+              Groups.delete_group),
+    # Both are cut, and it is not decided that they are kept.
+    of_groups("start after half a group snapshot", (EXT4,), (Groups.mount_both,),
+              killed_step=Groups.cut, killed_at="fsync image", killed_nth=2,
+              recovered=Groups.check_all_or_none),
+    # The first one is marked as complete, its record not yet.
+    of_groups("start after a group snapshot without its records", (EXT4,), (Groups.mount_both,),
+              killed_step=Groups.cut, killed_at="fsync image", killed_nth=3,
+              recovered=Groups.check_all_or_none),
+    of_tables("make a table of digests", (BLOCK, BLOCK_THICK), COMPARED, Tables.make_table,
+              running=RUNNING_SNAPSHOT, in_background=True, sampled=(BLOCK,)),
+    of_tables("make a table of digests, on ext4", (BLOCK,), COMPARED, Tables.make_table,
+              running=RUNNING_SNAPSHOT, in_background=True, host="ext4"),
+    of_tables("delete a snapshot with a table", (BLOCK, BLOCK_THICK), TABLED, Tables.delete_base,
+              running=RUNNING_SNAPSHOT, sampled=(BLOCK,)),
+    of_tables("delete a snapshot with a table, on ext4", (BLOCK,), TABLED, Tables.delete_base,
+              running=RUNNING_SNAPSHOT, host="ext4"),
+    of_tables("delete a snapshot with a table, on btrfs", (BLOCK,), TABLED, Tables.delete_base,
+              running=RUNNING_SNAPSHOT, host="btrfs", sampled=()),
+    of_tables("snapshot where a table was kept", (BLOCK,),
+              (*TABLED, Tables.delete_base, Tables.write_again), Tables.cut_base_again,
+              running=RUNNING_SNAPSHOT),
+    of_tables("delete the last snapshot with a kept table", (BLOCK,),
+              (*TABLED, Tables.delete_base, Tables.delete_origin), Tables.delete_target,
+              running=RUNNING_SNAPSHOT),
+    # In the trash, with its table.
+    of_tables("start after half a deletion with a table", (BLOCK,), TABLED,
+              killed_step=Tables.delete_base, killed_at="renameat digests",
+              recovered=Tables.check_kept),
+    # The table is in its place, and the image in the trash.
+    of_tables("start after a deletion whose table is kept", (BLOCK,), TABLED,
+              killed_step=Tables.delete_base, killed_at="unlinkat image",
+              recovered=Tables.check_kept),
 )
 BY_NAME = {operation.name: operation for operation in ALL}

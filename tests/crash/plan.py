@@ -14,10 +14,11 @@ from case import Case
 SPARSE = 5
 
 
-# Cases that have failed once; always part of the slice.
+# Cases that have failed once, or that show most; always part of the slice.
 KEPT = tuple(Case.parse(text) for text in (
     "expand, detached:ext4:thin:EIO:12:again::0",  # the ledger missed what a failed sync had kept
     "stage, growing:xfs:thin:EINTR:16:again::0",  # a thaw that failed left the filesystem frozen
+    "snapshot, mounted:xfs:thin:stop:17:again::0",  # while it is frozen: only the guard can thaw
 ))
 
 
@@ -54,14 +55,18 @@ def at_point(count, point, at):
     if of_child:
         errors = [errors[at % len(errors)]]
     faults = ["kill", *(["kill-child"] if of_child else []), *errors]
+    if operation.struck and not of_child:
+        faults.append("stop")
     rarely = ["cancel", "deadline"] if operation.step and dense else []
     # A btrfs may lose what came before a synced write, so there is no telling what must be there.
     if rarely and operation.host != "btrfs":
         rarely.append("power")
+    if operation.in_background:
+        rarely = [fault for fault in rarely if fault == "power"]
     for fault in faults + rarely:
         yield dataclasses.replace(count, fault=fault, at=at)
     if operation.opposite and dense:
-        for fault in [*faults, "cancel"]:
+        for fault in [*(fault for fault in faults if fault != "stop"), "cancel"]:
             yield dataclasses.replace(count, fault=fault, at=at, then="opposite")
 
 

@@ -12,7 +12,7 @@ import platform
 import plan
 from case import Case, Result
 
-COLUMNS = ("kill", "kill-child", "power", "error", "cancel", "deadline", "given up", "second kill",
+COLUMNS = ("kill", "kill-child", "stop", "power", "error", "cancel", "deadline", "given up", "second kill",
            "power later")
 BEGIN, END = "<!-- crash: begin -->", "<!-- crash: end -->"
 

@@ -48,8 +48,8 @@ class Fault:
     """The fault at the `at`-th changing call, counted from 1, or at the `nth` call with that
     text."""
     at: int | str = 0
-    # kill: the driver; kill-child; kill-all: the driver and its children, as a container ends; hold;
-    # or the name of an error
+    # kill: the driver; kill-child; kill-all: the driver and its children, as a container ends;
+    # stop: the driver (SIGSTOP); hold; or the name of an error
     action: str = "none"
     nth: int = 1
 
@@ -99,6 +99,13 @@ class Trap:
         if held:
             self.respond(held, flags=GO_ON)
 
+    def stop(self, identifier):
+        """The signal interrupts the driver's own call, which comes again when it continues."""
+        os.kill(self.driver, signal.SIGSTOP)
+        if self.struck.program:
+            self.respond(identifier, flags=GO_ON)
+        self.holding.set()
+
     def close(self):
         """Call when the driver has ended."""
         self.thread.join()
@@ -136,6 +143,8 @@ class Trap:
             # Its death is a sign for its children, so they come first.
             for victim in (*children_of(self.driver), self.driver):
                 os.kill(victim, signal.SIGKILL)
+        elif action == "stop":
+            self.stop(identifier)
         elif action != "hold":
             self.respond(identifier, error=-getattr(errno, action))
 

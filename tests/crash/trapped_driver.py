@@ -99,8 +99,8 @@ class TrappedDriver(driver.Driver):
         """The files and devices of volumes that the driver has open: none while it is idle."""
         links = [trap.path_of_descriptor(self.server.process.pid, entry.name) for entry in
                  pathlib.Path(f"/proc/{self.server.process.pid}/fd").iterdir()]
-        places = (f"{self.pool}/volumes/", f"{self.pool}/trash/", f"{self.directory}/kubelet/",
-                  "/dev/loop")
+        places = (f"{self.pool}/volumes/", f"{self.pool}/trash/", f"{self.pool}/digests/",
+                  f"{self.directory}/kubelet/", "/dev/loop")
         return [link for link in links if link.startswith(places)]
 
     def call(self, method, **fields):

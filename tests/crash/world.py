@@ -31,6 +31,7 @@ COPY_MARK = "trusted.holdfast.copied"
 # Blocks of its own trees, which it frees at its own pace; every image has more.
 SLACK = {"xfs": 64 << 10}
 PROVISIONINGS = ("thin", "thick")
+ACCOUNTS_SECONDS = 20  # until the blocks of a copy are its own, beside other work
 EXPECTED_IN_STATE = {"lock", "pools", "stages", "lost+found"}
 
 
@@ -150,7 +151,7 @@ class World:
     def check_accounts(self):
         """The driver's state in memory matches records, images and filesystem; after a copy as soon
         as a thick one has storage of its own."""
-        deadline = time.monotonic() + host.SETTLE_SECONDS
+        deadline = time.monotonic() + ACCOUNTS_SECONDS
         while (wrong := self.wrong_accounts()) and self.shares_blocks:
             assert time.monotonic() < deadline, wrong
             time.sleep(0.05)

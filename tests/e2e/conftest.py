@@ -22,7 +22,8 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def cluster():
-    made = session.new_cluster(pathlib.Path(os.environ["HOLDFAST_E2E_DIRECTORY"]))
+    made = session.new_cluster(pathlib.Path(os.environ["HOLDFAST_E2E_DIRECTORY"]),
+                               previous="HOLDFAST_E2E_PREVIOUS_SIDECARS" in os.environ)
     CLUSTERS.append(made)
     try:
         yield made.start([os.environ["HOLDFAST_E2E_IMAGE"]])
@@ -58,17 +59,18 @@ def workloads(cluster, installation):
 
 @pytest.fixture
 def new_class(cluster, workloads):
-    """Creates StorageClasses that are deleted with the test, after the objects that use them."""
-    names = []
+    """Creates StorageClasses and VolumeSnapshotClasses that are deleted with the test, after the
+    objects that use them."""
+    made = []
 
     def make(manifest):
-        names.append(cluster.api.create(manifest)["metadata"]["name"])
-        return names[-1]
+        made.append(cluster.api.create(manifest))
+        return made[-1]["metadata"]["name"]
 
     yield make
     workloads.clean()
-    for name in names:
-        cluster.api.delete("StorageClass", name)
+    for found in made:
+        cluster.api.delete(found["kind"], found["metadata"]["name"])
 
 
 @pytest.hookimpl(hookwrapper=True)

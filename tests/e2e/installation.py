@@ -19,7 +19,6 @@ RELEASE = "holdfast"
 REPOSITORY_NAME = "docker.io/library/holdfast"
 METRICS_PORT = 9809
 CONTAINER = "holdfast"
-NODE_SOCKET = "/var/lib/kubelet/plugins/csi.holdfast.dev/csi.sock"
 
 
 class Installation:
@@ -30,7 +29,8 @@ class Installation:
 
     def install(self, **values):
         """Installs the chart, or upgrades it with these values instead of those in the files."""
-        changes = [f"--set={name}={value}" for name, value in values.items()]
+        changes = [f"--set={name}={value}"
+                   for name, value in {**self.cluster.sidecars.values(), **values}.items()]
         self.cluster.helm("upgrade", "--install", RELEASE, CHART, "--namespace", NAMESPACE,
                           "--create-namespace", *self.values, *changes)
         self.wait_until_ready()
@@ -138,12 +138,12 @@ class Installation:
         """Returns the list that a verb of the node's holdfast command prints."""
         return json.loads(self.cluster.kubectl(
             "exec", "-n", NAMESPACE, self.node_pod(node)["metadata"]["name"], "-c", CONTAINER,
-            "--", "holdfast", verb, "--output=json", f"--endpoint=unix://{NODE_SOCKET}"))
+            "--", "holdfast", verb, "--output=json"))[verb]
 
     def free(self, node):
-        """Returns the size of the largest thick volume that the node promises."""
-        [pool] = self.ask(node, "pools")
-        return int(pool["thick_available_bytes"])
+        """Returns the size of the largest thick volume that the node's default pool promises."""
+        return next(int(pool["thick_available_bytes"]) for pool in self.ask(node, "pools")
+                    if pool["name"] == "default")
 
 
 def status_of(pod, container):

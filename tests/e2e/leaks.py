@@ -2,12 +2,14 @@
 """Things that a test must not leave behind: in the API, on a node's disk, in its kernel, with its
 kubelet."""
 
+from cluster.node import COPYING_DISK
 from cluster.processes import until
 from workloads import DRIVER
 
 SETTLE_SECONDS = 30
 EMPTY_DIRECTORIES = (
     "/var/lib/holdfast/pools/default/volumes", "/var/lib/holdfast/pools/default/trash",
+    f"{COPYING_DISK}/volumes", f"{COPYING_DISK}/trash",
     "/var/lib/holdfast/state/stages", f"/var/lib/kubelet/plugins/kubernetes.io/csi/{DRIVER}",
     "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices")
 KUBELET_BOOKKEEPING = ("publish", "staging")  # kubelet keeps these two empty
@@ -44,7 +46,8 @@ def volumes(api):
 
 def of(node):
     return files(node) + mounts(node) + [
-        f"loop device left: {device} of {file}" for device, file in node.disk.volume_loops()]
+        f"loop device left: {device} of {file}"
+        for disk in node.disks.values() for device, file in disk.volume_loops()]
 
 
 def files(node):

@@ -4,21 +4,10 @@
 import pytest
 
 from cluster.processes import until
+from contents import read, write
+from workloads import DATA, DEVICE, MIB
 
 KINDS = ("ext4", "xfs", "btrfs", "block")
-
-
-def write(workloads, kind, pod, text):
-    if kind == "block":
-        workloads.sh(pod, f"echo {text} | dd of=/dev/volume conv=sync,fsync 2>/dev/null")
-    else:
-        workloads.sh(pod, f"echo {text} > /data/file; sync")
-
-
-def read(workloads, kind, pod):
-    if kind == "block":
-        return workloads.sh(pod, "head -n 1 /dev/volume")
-    return workloads.sh(pod, "cat /data/file")
 
 
 @pytest.mark.slice
@@ -38,14 +27,48 @@ def test_a_snapshot_is_restored_on_both_nodes(workloads, kind):
     assert [read(workloads, kind, one) for one in (pod, *restored)] == ["new", "old", "old"]
 
 
-def test_a_claim_is_cloned_where_its_volume_is(workloads):
-    claim = workloads.claim("ext4")
-    pod = workloads.running(workloads.pod(claim, node="n2"))
-    write(workloads, "ext4", pod, "data")
-    clone = workloads.claim_from("ext4", "PersistentVolumeClaim", claim)
-    copy = workloads.running(workloads.pod(clone))
-    assert read(workloads, "ext4", copy) == "data"
-    assert workloads.volume_of(clone)["spec"]["csi"]["volumeHandle"].startswith("default:n2:")
+@pytest.mark.parametrize("node", ("n1", "n2"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_larger_restore_is_larger_inside(workloads, kind, node):
+    claim = workloads.claim(kind)
+    pod = workloads.running(workloads.pod_for(kind, claim, node="n1"))
+    write(workloads, kind, pod, "data")
+    copy = workloads.claim_from(kind, "VolumeSnapshot", workloads.ready_snapshot(claim), "1Gi")
+    pod = workloads.running(workloads.pod_for(kind, copy, node=node))
+    assert read(workloads, kind, pod) == "data"
+    if kind == "block":
+        assert int(workloads.sh(pod, f"blockdev --getsize64 {DEVICE}")) == 1024 * MIB
+    else:
+        mebibytes = int(workloads.sh(pod, f"df -m {DATA} | tail -n 1").split()[1])
+        assert 900 < mebibytes <= 1024
+
+
+@pytest.mark.parametrize("node", ("n1", "n2"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_read_only_restore_is_read_by_two_pods(workloads, kind, node):
+    claim = workloads.claim(kind)
+    pod = workloads.running(workloads.pod_for(kind, claim, node="n1"))
+    write(workloads, kind, pod, "data")
+    snapshot = workloads.ready_snapshot(claim)
+    copy = workloads.claim_from(kind, "VolumeSnapshot", snapshot, access="ReadOnlyMany")
+    readers = [workloads.pod_for(kind, copy, node=node) for _ in range(2)]
+    workloads.running(*readers)
+    for reader in readers:
+        assert read(workloads, kind, reader) == "data"
+        with pytest.raises(RuntimeError, match="Read-only|not permitted"):
+            write(workloads, kind, reader, "other")
+
+
+@pytest.mark.parametrize("node", ("n1", "n2"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_claim_is_cloned_on_both_nodes(workloads, kind, node):
+    claim = workloads.claim(kind)
+    pod = workloads.running(workloads.pod_for(kind, claim, node="n2"))
+    write(workloads, kind, pod, "old")
+    clone = workloads.claim_from(kind, "PersistentVolumeClaim", claim, "400Mi")
+    copy = workloads.running(workloads.pod_for(kind, clone, node=node))
+    write(workloads, kind, pod, "new")
+    assert [read(workloads, kind, one) for one in (pod, copy)] == ["new", "old"]
 
 
 @pytest.mark.slice

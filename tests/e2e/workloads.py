@@ -18,8 +18,10 @@ DATA, DEVICE = "/data", "/dev/volume"
 RUNNING_SECONDS = 90
 GONE_SECONDS = 90
 # Deleted in this order: owners before the objects that they own, pods before their claims.
-CLEANED = ("StatefulSet", "Pod", "PersistentVolumeClaim", "VolumeSnapshot")
+CLEANED = ("StatefulSet", "Pod", "PersistentVolumeClaim", "VolumeGroupSnapshot",
+           "VolumeGroupSnapshotContent", "VolumeSnapshot", "VolumeSnapshotContent")
 SNAPSHOT_API = "snapshot.storage.k8s.io/v1"
+GROUP_API = "groupsnapshot.storage.k8s.io/v1"
 
 
 def storage_class(name, filesystem="ext4", binding="WaitForFirstConsumer", reclaim="Delete",
@@ -30,6 +32,11 @@ def storage_class(name, filesystem="ext4", binding="WaitForFirstConsumer", recla
             "provisioner": DRIVER, "volumeBindingMode": binding, "reclaimPolicy": reclaim,
             "allowVolumeExpansion": expansion, "mountOptions": list(mount_options),
             "parameters": parameters}
+
+
+def snapshot_class(name, policy="Delete", **parameters):
+    return {"apiVersion": SNAPSHOT_API, "kind": "VolumeSnapshotClass", "metadata": {"name": name},
+            "driver": DRIVER, "deletionPolicy": policy, "parameters": parameters}
 
 
 def claim_spec(class_name, size, block=False, access="ReadWriteOnce"):
@@ -87,10 +94,11 @@ class Workloads:
         return self.api.create({"apiVersion": version, "kind": kind, "spec": spec,
                                 "metadata": {"name": name, **metadata}})["metadata"]["name"]
 
-    def claim(self, class_name, size=None, block=None, access="ReadWriteOnce", name=None):
+    def claim(self, class_name, size=None, block=None, access="ReadWriteOnce", name=None,
+              **metadata):
         block = class_name == "block" if block is None else block
         return self.create("PersistentVolumeClaim", claim_spec(
-            class_name, size or SIZES[class_name], block, access), name)
+            class_name, size or SIZES[class_name], block, access), name, **metadata)
 
     def snapshot(self, claim, class_name=None):
         """The name of a VolumeSnapshot, of the class for the driver's volumes if none is named."""
@@ -99,16 +107,47 @@ class Workloads:
             spec["volumeSnapshotClassName"] = class_name
         return self.create("VolumeSnapshot", spec, version=SNAPSHOT_API)
 
-    def ready_snapshot(self, claim):
-        name = self.snapshot(claim)
-        until(lambda: self.api.get("VolumeSnapshot", name).get("status", {}).get("readyToUse"),
-              lambda: f"the snapshot is not ready: {self.api.get('VolumeSnapshot', name)}")
-        return name
+    def ready_snapshot(self, claim, class_name=None):
+        return self.ready(self.snapshot(claim, class_name))
 
-    def claim_from(self, class_name, kind, source, size=None):
+    def ready(self, snapshot):
+        until(lambda: self.snapshot_status(snapshot).get("readyToUse"),
+              lambda: f"snapshot {snapshot} is not ready: {self.snapshot_status(snapshot)}")
+        return snapshot
+
+    def snapshot_status(self, name):
+        return self.api.get("VolumeSnapshot", name).get("status", {})
+
+    def ready_group(self, **labels):
+        """The name of a VolumeGroupSnapshot of the claims with these labels."""
+        group = self.create("VolumeGroupSnapshot", {"source": {"selector": {
+            "matchLabels": labels}}}, version=GROUP_API)
+        until(lambda: self.group_status(group).get("readyToUse"),
+              lambda: f"group snapshot {group} is not ready: {self.group_status(group)}")
+        return group
+
+    def group_status(self, name):
+        return self.api.get("VolumeGroupSnapshot", name).get("status", {})
+
+    def members_of(self, group):
+        """The names of the group's VolumeSnapshots that are ready, by the handles of their volumes."""
+        content = self.api.get("VolumeGroupSnapshotContent", self.group_status(group)[
+            "boundVolumeGroupSnapshotContentName"])
+        volumes = {info["snapshotHandle"]: info["volumeHandle"]
+                   for info in content["status"].get("volumeSnapshotInfoList", [])}
+        ready = [one for one in self.api.list("VolumeSnapshotContent")
+                 if one.get("status", {}).get("readyToUse")]
+        return {volumes[one["status"]["snapshotHandle"]]: one["spec"]["volumeSnapshotRef"]["name"]
+                for one in ready if one["status"]["snapshotHandle"] in volumes}
+
+    def content_of(self, snapshot):
+        """Returns the name of the VolumeSnapshotContent."""
+        return self.snapshot_status(snapshot)["boundVolumeSnapshotContentName"]
+
+    def claim_from(self, class_name, kind, source, size=None, access="ReadWriteOnce"):
         """A claim for a copy of a VolumeSnapshot or PersistentVolumeClaim."""
         group = SNAPSHOT_API.split("/")[0] if kind == "VolumeSnapshot" else ""
-        spec = claim_spec(class_name, size or SIZES[class_name], class_name == "block")
+        spec = claim_spec(class_name, size or SIZES[class_name], class_name == "block", access)
         return self.create("PersistentVolumeClaim", {
             **spec, "dataSource": {"apiGroup": group, "kind": kind, "name": source}})
 
@@ -205,6 +244,9 @@ class Workloads:
     def clean(self):
         """Returns a sentence for each object that is not deleted."""
         problems = []
+        for content in self.api.list("VolumeSnapshotContent"):
+            self.api.patch("VolumeSnapshotContent", content["metadata"]["name"],
+                           {"spec": {"deletionPolicy": "Delete"}})
         for kind in CLEANED:
             names = [found["metadata"]["name"] for found in self.api.list(kind)]
             try:

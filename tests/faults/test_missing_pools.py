@@ -131,6 +131,8 @@ def test_one_pool_is_missing_at_the_start(driver, kubelet, disk, fault, why):
     assert metric(driver.port, "holdfast_pool_ready", pool="default") == 1
     states = {pool.name: pool.problem for pool in driver.client.admin("ListPools").pools}
     assert why in states["late"] and states["default"] == ""
+    missing, = driver.client.admin("ListVolumes").unreachable
+    assert missing.pool == "late" and why in missing.problem
     refuse_the_late_pool(driver, kubelet, late.volume, why)
     lives.leads_a_life(driver, kubelet, "on the other pool")
     until(lambda: [open.subject for open in driver.client.admin("ListLeftovers").leftovers]

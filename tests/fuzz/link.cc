@@ -219,7 +219,8 @@ class Controller final {
     Require(hub_.WaitFor(node, link::Deadline::clock::now() + std::chrono::seconds(60)),
             "a node that has proved itself is connected");
     const std::string id = VolumeId{.pool = "default", .node = node, .uuid = kUuid}.ToString();
-    switch (choice % 6) {
+    const std::string snapshot = ToSnapshotId({.pool = "default", .node = node, .uuid = kUuid});
+    switch (choice % 11) {
       case 0:
         return Get(id, node);
       case 1:
@@ -232,9 +233,64 @@ class Controller final {
         return Validate(id);
       case 4:
         return Publish(id, node);
+      case 5:
+        return Create(node, "");
+      case 6:
+        return CreateSnapshot(id, node);
+      case 7:
+        return ListSnapshots(node);
+      case 8:
+        return GetSnapshot(snapshot);
+      case 9:
+        (void)Check<csi::v1::DeleteSnapshotResponse>(
+            &controller::Router::DeleteSnapshot,
+            OfSnapshot<csi::v1::DeleteSnapshotRequest>(snapshot));
+        return;
       default:
-        return Create(node);
+        return Create(node, snapshot);
     }
+  }
+
+  template <typename Request>
+  static Request OfSnapshot(const std::string& id) {
+    Request request;
+    request.set_snapshot_id(id);
+    return request;
+  }
+
+  static void RequireOf(const csi::v1::Snapshot& snapshot, const std::string& node) {
+    const auto id = ParseSnapshotId(snapshot.snapshot_id());
+    Require(id && id->node == node, "a node answers for its own snapshots");
+    const auto source = VolumeId::Parse(snapshot.source_volume_id());
+    Require(source && source->node == node, "a snapshot in a node's pool is of its own volume");
+    Require(snapshot.size_bytes() >= 0 && snapshot.has_creation_time() &&
+                snapshot.group_snapshot_id().empty(),
+            "a snapshot has what CSI requires, and nothing else");
+  }
+
+  void CreateSnapshot(const std::string& id, const std::string& node) {
+    csi::v1::CreateSnapshotRequest request;
+    request.set_source_volume_id(id);
+    request.set_name("snap");
+    const auto answer =
+        Check<csi::v1::CreateSnapshotResponse>(&controller::Router::CreateSnapshot, request);
+    if (!answer) return;
+    RequireOf(answer->snapshot(), node);
+    Require(answer->snapshot().source_volume_id() == id, "the snapshot is of what was asked for");
+  }
+
+  void ListSnapshots(const std::string& node) {
+    const auto answer = Check<csi::v1::ListSnapshotsResponse>(&controller::Router::ListSnapshots,
+                                                              csi::v1::ListSnapshotsRequest());
+    if (!answer) return;
+    for (const auto& entry : answer->entries()) RequireOf(entry.snapshot(), node);
+  }
+
+  void GetSnapshot(const std::string& snapshot) {
+    const auto answer = Check<csi::v1::GetSnapshotResponse>(
+        &controller::Router::GetSnapshot, OfSnapshot<csi::v1::GetSnapshotRequest>(snapshot));
+    Require(!answer || answer->snapshot().snapshot_id() == snapshot,
+            "the snapshot is the one that was asked for");
   }
 
   template <typename Request>
@@ -300,7 +356,8 @@ class Controller final {
     Require(!answer || answer->publish_context().empty(), "a node gives no publish context");
   }
 
-  void Create(const std::string& node) {
+  // From the snapshot, if it is not "".
+  void Create(const std::string& node, const std::string& snapshot) {
     csi::v1::CreateVolumeRequest request;
     request.set_name("pv");
     request.mutable_capacity_range()->set_required_bytes(1 << 20);
@@ -310,9 +367,15 @@ class Controller final {
         csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
     *request.mutable_accessibility_requirements()->add_requisite() =
         rpc::NodeTopology(kDriver, node);
-    const auto answer =
-        Check<csi::v1::CreateVolumeResponse>(&controller::Router::CreateVolume, request);
-    if (answer) RequireOf(answer->volume(), node, 1 << 20);
+    if (!snapshot.empty()) {
+      request.mutable_volume_content_source()->mutable_snapshot()->set_snapshot_id(snapshot);
+    }
+    auto answer = Check<csi::v1::CreateVolumeResponse>(&controller::Router::CreateVolume, request);
+    if (!answer) return;
+    Require(answer->volume().content_source().snapshot().snapshot_id() == snapshot,
+            "a volume has the content source that was asked for");
+    answer->mutable_volume()->clear_content_source();
+    RequireOf(answer->volume(), node, 1 << 20);
   }
 
   void MeasureAll() {

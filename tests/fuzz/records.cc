@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/checked_json.h"
@@ -33,6 +34,14 @@ std::string WithChecksum(const std::string& text, const std::string& boot_id) {
   }
 }
 
+// What newer versions add is read past, also within objects.
+bool Contains(const nlohmann::json& read, const nlohmann::json& written) {
+  if (!written.is_object()) return read.dump() == written.dump();
+  return std::ranges::all_of(written.items(), [&](const auto& entry) {
+    return read.contains(entry.key()) && Contains(read.at(entry.key()), entry.value());
+  });
+}
+
 void FuzzVolumeRecord(const std::string& text) {
   const auto record = pool::DecodeRecord(text);
   if (!record.ok()) {
@@ -41,12 +50,11 @@ void FuzzVolumeRecord(const std::string& text) {
   }
   Require(record->volume.capacity_bytes > 0, "a volume has a size");
   Require(IsUuid(record->volume.id.uuid), "a volume's uuid is one");
-  const nlohmann::json read = nlohmann::json::parse(text);
-  const nlohmann::json written = nlohmann::json::parse(pool::EncodeRecord(*record));
-  for (const auto& [key, value] : written.items()) {
-    if (key == "crc32") continue;  // of all that was there
-    Require(read.at(key).dump() == value.dump(), "a record reads as it was written");
-  }
+  nlohmann::json read = nlohmann::json::parse(text);
+  nlohmann::json written = nlohmann::json::parse(pool::EncodeRecord(*record));
+  read.erase("crc32");  // of all that was there
+  written.erase("crc32");
+  Require(Contains(read, written), "a record reads as it was written");
 }
 
 void WriteFile(int directory, const char* name, const std::string& text) {

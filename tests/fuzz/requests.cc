@@ -2,7 +2,7 @@
 // CSI requests and the link's commands as bytes, through the real handlers, over a real file pool
 // in a directory that is thrown away. Each step of an input is a byte that chooses the RPC and a
 // piece, its request. There are no loop devices and no mounts for nobody, so a stage gets as far as
-// the attaching.
+// the attaching. What arrives from another node are the bytes that the command's ticket is.
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <sys/stat.h>
@@ -27,6 +27,7 @@ constexpr char kNode[] = "n1";
 constexpr int kMaxSteps = 8;
 // In an input these represent values that only the process knows.
 constexpr char kVolumeMark[] = "V";
+constexpr char kSnapshotMark[] = "S";
 constexpr char kPathMark[] = "P";
 
 class Driver final {
@@ -46,12 +47,14 @@ class Driver final {
     calls_.SetReady();
     controller_ = std::make_unique<controller::Service>(controller::Service::Environment{
         kDriver, kNode, true, pools_, *node_state_, locks_, calls_});
+    controller_->SetLink({.send = Send, .take = Take, .cancel = nullptr});
     node_ = std::make_unique<node::Service>(
         node::Service::Environment{kDriver, kNode, 0, pools_, *node_state_, locks_, calls_});
   }
 
   void Try(Input input) {
     volume_ = MakeVolume();
+    snapshot_ = ToSnapshotId(*VolumeId::Parse(volume_));  // until there is one
     for (int step = 0; step < kMaxSteps && !input.empty(); ++step) {
       const std::uint8_t choice = input.Byte();
       Step(choice, input.Piece());
@@ -75,19 +78,66 @@ class Driver final {
     return response.volume().volume_id();
   }
 
+  // The two ends of a transfer, without the way between them.
+  static absl::Status Send(const std::string&, ContentReader& reader) {
+    return reader.Next(0).status();
+  }
+  static absl::Status Take(const std::string& ticket, ContentWriter& writer) {
+    if (ticket.empty()) return Unavailable("the source has gone");
+    const auto room = static_cast<std::size_t>(writer.size() - writer.kept());
+    const std::string_view bytes = std::string_view(ticket).substr(0, room);
+    if (!bytes.empty()) RETURN_IF_ERROR(writer.Write(writer.kept(), bytes));
+    return writer.Finish();
+  }
+
+  // Also of volumes that no call has returned, which no list has.
   void RemoveAll() {
-    const auto volumes = pools_.List("", 0);
-    Require(volumes.ok(), "volumes can be listed at any time");
-    for (const Volume& volume : *volumes) {
-      csi::v1::DeleteVolumeRequest request;
-      request.set_volume_id(volume.id.ToString());
-      csi::v1::DeleteVolumeResponse response;
-      Require(controller_->DeleteVolume(nullptr, &request, &response).ok(),
-              "every volume can be deleted");
+    Require(pools_.List("", 0).ok() && pools_.ListSnapshots("", 0).ok(),
+            "volumes and snapshots can be listed at any time");
+    constexpr int kRounds = 20;  // a copy keeps its source until it is deleted itself
+    const std::string volumes = scratch_ + "/pool/volumes";
+    for (int round = 0; round < kRounds && !std::filesystem::is_empty(volumes); ++round) {
+      for (const auto& entry : std::filesystem::directory_iterator(volumes)) {
+        Remove(VolumeId{.pool = "default", .node = kNode, .uuid = entry.path().filename()});
+      }
     }
     for (const char* place : {"/pool/volumes", "/pool/trash", "/state/stages"}) {
       Require(std::filesystem::is_empty(scratch_ + place), "nothing is left of deleted volumes");
     }
+  }
+
+  void Remove(const VolumeId& id) {
+    csi::v1::DeleteSnapshotRequest snapshot;
+    snapshot.set_snapshot_id(ToSnapshotId(id));
+    csi::v1::DeleteSnapshotResponse snapshot_response;
+    Check(controller_->DeleteSnapshot(nullptr, &snapshot, &snapshot_response));
+    csi::v1::DeleteVolumeRequest volume;
+    volume.set_volume_id(id.ToString());
+    csi::v1::DeleteVolumeResponse volume_response;
+    Check(controller_->DeleteVolume(nullptr, &volume, &volume_response));
+  }
+
+  void CreateSnapshot(const std::string& bytes) {
+    csi::v1::CreateSnapshotRequest request;
+    if (!request.ParseFromString(bytes)) return;
+    Substitute(request);
+    csi::v1::CreateSnapshotResponse response;
+    const grpc::Status status = controller_->CreateSnapshot(nullptr, &request, &response);
+    Check(status);
+    if (!status.ok()) return;
+    const csi::v1::Snapshot& made = response.snapshot();
+    Require(made.source_volume_id() == request.source_volume_id() && made.size_bytes() > 0 &&
+                made.has_creation_time() && ParseSnapshotId(made.snapshot_id()).has_value(),
+            "a snapshot has everything that CSI requires");
+    snapshot_ = made.snapshot_id();
+  }
+
+  // The service has another function of that name.
+  void ListSnapshots(const std::string& bytes) {
+    using Method = grpc::Status (controller::Service::*)(grpc::ServerContext*,
+                                                         const csi::v1::ListSnapshotsRequest*,
+                                                         csi::v1::ListSnapshotsResponse*);
+    Call(*controller_, static_cast<Method>(&controller::Service::ListSnapshots), bytes);
   }
 
   template <typename Request, typename Response, typename Service>
@@ -105,25 +155,44 @@ class Driver final {
     link::v1::Command command;
     if (!command.ParseFromString(bytes)) return;
     if (const controller::Rpc* const rpc = controller::FindRpc(command.method())) {
-      const std::unique_ptr<google::protobuf::Message> request(rpc->request->New());
-      if (request->ParseFromString(command.request())) {
-        Substitute(*request);
-        command.set_request(request->SerializeAsString());
-      }
+      SubstituteIn(*rpc->request, command);
+    }
+    if (command.method() == "DescribeContent") {
+      SubstituteIn(link::v1::DescribeContent::default_instance(), command);
+    }
+    if (command.method() == "SendContent") {
+      SubstituteIn(link::v1::SendContent::default_instance(), command);
+    }
+    if (command.method() == "CopyContent") {
+      SubstituteIn(link::v1::CopyContent::default_instance(), command);
     }
     const link::v1::Result result = controller::Execute(*controller_, command);
     Check(grpc::Status(static_cast<grpc::StatusCode>(result.code()), result.message()));
   }
 
-  // Replaces the marks in texts of the request itself.
+  void SubstituteIn(const google::protobuf::Message& kind, link::v1::Command& command) const {
+    const std::unique_ptr<google::protobuf::Message> request(kind.New());
+    if (!request->ParseFromString(command.request())) return;
+    Substitute(*request);
+    command.set_request(request->SerializeAsString());
+  }
+
+  // Replaces the marks in texts of the request and of the messages in it.
   void Substitute(google::protobuf::Message& request) const {
     const auto& type = *request.GetDescriptor();
     const auto& reflection = *request.GetReflection();
     for (int i = 0; i < type.field_count(); ++i) {
       const auto* const field = type.field(i);
-      if (field->cpp_type() != field->CPPTYPE_STRING || field->is_repeated()) continue;
+      if (field->is_repeated()) continue;
+      if (field->cpp_type() == field->CPPTYPE_MESSAGE && reflection.HasField(request, field)) {
+        Substitute(*reflection.MutableMessage(&request, field));
+      }
+      if (field->cpp_type() != field->CPPTYPE_STRING || !reflection.HasField(request, field)) {
+        continue;
+      }
       const std::string value = reflection.GetString(request, field);
       if (value == kVolumeMark) reflection.SetString(&request, field, volume_);
+      if (value == kSnapshotMark) reflection.SetString(&request, field, snapshot_);
       if (value.starts_with(kPathMark)) {
         reflection.SetString(&request, field, scratch_ + "/roots/" + value.substr(1));
       }
@@ -142,7 +211,7 @@ class Driver final {
   void Step(std::uint8_t choice, const std::string& bytes) {
     controller::Service& c = *controller_;
     node::Service& n = *node_;
-    switch (choice % 16) {
+    switch (choice % 20) {
       case 0:
         return Call(c, &controller::Service::CreateVolume, bytes);
       case 1:
@@ -173,8 +242,16 @@ class Driver final {
         return Execute(bytes);
       case 14:
         return Call(c, &controller::Service::ControllerPublishVolume, bytes);
-      default:
+      case 15:
         return Call(c, &controller::Service::ControllerUnpublishVolume, bytes);
+      case 16:
+        return CreateSnapshot(bytes);
+      case 17:
+        return Call(c, &controller::Service::DeleteSnapshot, bytes);
+      case 18:
+        return ListSnapshots(bytes);
+      default:
+        return Call(c, &controller::Service::GetSnapshot, bytes);
     }
   }
 
@@ -187,6 +264,7 @@ class Driver final {
   std::unique_ptr<controller::Service> controller_;
   std::unique_ptr<node::Service> node_;
   std::string volume_;
+  std::string snapshot_;
 };
 
 }  // namespace

@@ -51,9 +51,9 @@ void TryOpening(const std::string& bytes) {
 }
 
 void Complete(link::v1::Part& part) {
-  if (!part.has_data() || !part.data().sha256().empty()) return;
+  if (!part.has_data() || !part.data().xxh3().empty()) return;
   const auto right = link::PartOf({.offset = 0, .bytes = part.data().bytes()});
-  part.mutable_data()->set_sha256(right.data().sha256());
+  part.mutable_data()->set_xxh3(right.data().xxh3());
 }
 
 }  // namespace

@@ -26,6 +26,14 @@ void FuzzVolumeId(const std::string& text) {
           "an id is a safe file name");
 }
 
+void FuzzSnapshotId(const std::string& text) {
+  const auto id = ParseSnapshotId(text);
+  if (!id) return;
+  Require(ToSnapshotId(*id) == text, "an id that is understood is one that was made");
+  Require(text.size() <= 128, "an id fits into CSI's limit");
+  Require(!VolumeId::Parse(text), "no text is a volume's id and a snapshot's");
+}
+
 void FuzzSize(const std::string& text) {
   const auto bytes = ParseBytes(text);
   if (bytes.ok()) Require(*bytes >= 0, "a size is not negative");
@@ -121,7 +129,7 @@ void FuzzEndpoint(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace holdfast::fuzz;
   Input input(data, size);
-  switch (input.Byte() % 10) {
+  switch (input.Byte() % 11) {
     case 0:
       FuzzVolumeId(input.Rest());
       break;
@@ -149,8 +157,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 8:
       FuzzMessage(input.Rest());
       break;
-    default:
+    case 9:
       FuzzEndpoint(input.Rest());
+      break;
+    default:
+      FuzzSnapshotId(input.Rest());
   }
   return 0;
 }

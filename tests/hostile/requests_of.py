@@ -8,7 +8,7 @@ from cluster import segment
 from google.protobuf.descriptor import FieldDescriptor as Field
 
 SIZE = 64 << 20
-SNAPSHOT = "snap"
+SNAPSHOT, GROUP = "snap", "group"
 # Given only as an attack: an honest caller leaves them out, because they are not supported.
 LEFT_OUT = {"volume_content_source", "mutable_parameters", "volume_mount_group"}
 
@@ -22,9 +22,15 @@ class Callers:
         elsewhere = kubelet.pod_volume_directory(volume, "other-pod")
         elsewhere.mkdir(parents=True)
         self.driver = driver
+        group = driver.call("CreateVolumeGroupSnapshot", name=GROUP,
+                            source_volume_ids=[volume.handle]).group_snapshot
+        self.group = group.group_snapshot_id
         self.values = {
             "name": volume.name, "volume_id": volume.handle, "readonly": False,
             "source_volume_id": volume.handle, "snapshot_id": snapshot,
+            "source_volume_ids": [volume.handle], "group_snapshot_id": self.group,
+            "snapshot_ids": [member.snapshot_id for member in group.snapshots],
+            "base_snapshot_id": snapshot, "target_snapshot_id": snapshot,
             "staging_target_path": str(kubelet.staging_path(volume)),
             "target_path": str(kubelet.mount_path(volume, pod)),
             "volume_path": str(kubelet.mount_path(volume, pod)),
@@ -36,12 +42,16 @@ class Callers:
             "accessible_topology": segment("test-node"),
             "accessibility_requirements": csi_pb2.TopologyRequirement(
                 requisite=[segment("test-node")], preferred=[segment("test-node")]),
-            "max_entries": 1, "starting_token": ""}
+            "max_entries": 1, "starting_token": "", "starting_offset": 0, "max_results": 1}
         # These would remove the volume; instead they name one that does not exist.
         self.special = {("DeleteVolume", "volume_id"): other,
                         ("DeleteSnapshot", "snapshot_id"): "s:" + other,
                         ("CreateSnapshot", "name"): SNAPSHOT,
                         ("CreateSnapshot", "parameters"): {},
+                        ("CreateVolumeGroupSnapshot", "name"): GROUP,
+                        ("CreateVolumeGroupSnapshot", "parameters"): {},
+                        ("DeleteVolumeGroupSnapshot", "group_snapshot_id"):
+                            "g:00000000-0000-4000-8000-000000000000",
                         ("NodeUnpublishVolume", "target_path"): str(elsewhere / "mount"),
                         ("NodeUnstageVolume", "staging_target_path"): str(elsewhere)}
 
@@ -60,12 +70,12 @@ class Callers:
         value = value if value is not None else self.values.get(field.name)
         if value is None:
             return  # a field of an RPC that is not served
-        if field.type != Field.TYPE_MESSAGE:
+        if isinstance(value, list):
+            getattr(request, field.name).extend(value)
+        elif field.type != Field.TYPE_MESSAGE:
             setattr(request, field.name, value)
         elif isinstance(value, dict):
             getattr(request, field.name).update(value)
-        elif isinstance(value, list):
-            getattr(request, field.name).extend(value)
         else:
             getattr(request, field.name).CopyFrom(value)
 

@@ -2,6 +2,7 @@
 """Everything that a call could change: files, mounts, loop devices, programs. Two snapshots show
 whether one did."""
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -9,6 +10,8 @@ import stat
 import host
 import mount_table
 
+# Made and removed whenever the driver comes to it, after a question about the blocks of a snapshot.
+TABLES = ("digests", "digests.tmp")
 SMALL_FILE = 1 << 20  # bytes; larger files are volumes, which their filesystems write to by themselves
 
 
@@ -36,7 +39,8 @@ def files_below(*roots):
     for root in roots:
         found[str(root)] = describe(root)
         for directory, directories, files in os.walk(root):
-            for name in [*directories, *files]:
+            directories[:] = [name for name in directories if name not in TABLES]
+            for name in [*directories, *(name for name in files if name not in TABLES)]:
                 path = os.path.join(directory, name)
                 found[path] = describe(path)
     return found
@@ -66,8 +70,9 @@ class Surroundings:
         pid = self.driver.server.process.pid
         found = []
         for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
-                found += children.read().split()
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+                with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
+                    found += children.read().split()
         return found
 
 

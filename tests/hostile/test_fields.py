@@ -21,10 +21,7 @@ ANSWER_SECONDS = 60
 MAX_MESSAGE = 2048  # clients accept 8 KiB of headers, in which a byte may take three
 MAX_LOG_LINE = 16 << 10
 
-NOT_SERVED = {"ControllerPublishVolume", "ControllerUnpublishVolume", "ControllerModifyVolume",
-              "GroupControllerGetCapabilities", "CreateVolumeGroupSnapshot",
-              "DeleteVolumeGroupSnapshot", "GetVolumeGroupSnapshot", "GetMetadataAllocated",
-              "GetMetadataDelta"}
+NOT_SERVED = {"ControllerPublishVolume", "ControllerUnpublishVolume", "ControllerModifyVolume"}
 
 # (RPC, field, value): codes besides INVALID_ARGUMENT. Regular expressions; all that match count.
 ALLOWED = [
@@ -36,10 +33,17 @@ ALLOWED = [
     (".*", "volume_id", "(?!mebibyte|wide).*", {"NOT_FOUND"}),
     ("DeleteVolume|NodeUnpublishVolume|NodeUnstageVolume", "volume_id", "(?!mebibyte|wide).*",
      {"OK"}),
-    ("CreateSnapshot", "name", "traversal|format|shell|option|bidirectional", {"OK"}),
-    (".*Snapshot|CreateVolume", r"(.*\.)?(source_volume_id|snapshot_id|volume_id)",
+    ("Create(VolumeGroup)?Snapshot", "name", "traversal|format|shell|option|bidirectional", {"OK"}),
+    (".*Snapshot|CreateVolume", r"(.*\.)?(source_volume_ids?|(group_)?snapshot_id|volume_id)",
      "(?!mebibyte|wide).*", {"NOT_FOUND"}),
     ("DeleteSnapshot", "snapshot_id", "(?!mebibyte|wide).*", {"OK"}),
+    ("DeleteVolumeGroupSnapshot", "group_snapshot_id", "(?!mebibyte|wide).*", {"OK"}),
+    # Of a group that is not there, no snapshot is wrong.
+    ("DeleteVolumeGroupSnapshot", "snapshot_ids", ".*", {"OK"}),
+    ("GetMetadata.*", "(base_|target_)?snapshot_id", "(?!mebibyte|wide).*", {"NOT_FOUND"}),
+    # Where no byte is, or not the first of a block.
+    ("GetMetadata.*", "starting_offset", ".*", {"OUT_OF_RANGE", "OK"}),
+    ("GetMetadata.*", "max_results", "most|almost most|not a multiple", {"OK"}),
     # Of what is not there is nothing to list.
     ("ListSnapshots", "source_volume_id|snapshot_id", ".*", {"OK"}),
     # The CSI spec's word for a token that is none.
@@ -55,6 +59,8 @@ ALLOWED = [
     ("NodeStage.*|NodePublish.*", ".*mount|.*block", "empty",
      {"ALREADY_EXISTS", "FAILED_PRECONDITION"}),
     (".*", ".*mode", "enum SINGLE.*", {"OK"}),
+    # Every pool serves readers, and an expansion is none of the uses that exclude each other.
+    ("(Controller|Node)ExpandVolume", ".*mode", "enum MULTI_NODE_READER_ONLY", {"OK"}),
     ("GetCapacity|Validate.*", ".*mode|.*fs_type", ".*", {"OK"}),
     (".*", ".*(mount|block|volume_capabilities)", "empty|many", {"OK"}),
     ("NodeExpandVolume|ControllerExpandVolume", "capacity_range|volume_capability", "empty",
@@ -122,8 +128,12 @@ def answer(channel, method, request):
         return csi_client.code_of(error), error.details()
 
 
-def undo(driver, method, response, volume, snapshot):
-    """An allowed name creates a volume or snapshot, and only that one is deleted again."""
+def undo(driver, method, response, volume, snapshot, group):
+    """An allowed name creates a volume or snapshots, and only those are deleted again."""
+    if (method == "CreateVolumeGroupSnapshot"
+            and response.group_snapshot.group_snapshot_id != group):
+        for member in response.group_snapshot.snapshots:
+            driver.delete_snapshot(member.snapshot_id)
     if method == "CreateSnapshot" and response.snapshot.snapshot_id != snapshot:
         driver.delete_snapshot(response.snapshot.snapshot_id)
     if method == "CreateVolume" and response.volume.volume_id != volume.handle:
@@ -174,7 +184,7 @@ def test_every_field(driver, kubelet, volume, canary, name):
             elif problem := complaint(name, attack, code, said):
                 found.append(f"{attack} {problem}")
             if code == "OK":
-                undo(driver, name, said, volume, snapshot)
+                undo(driver, name, said, volume, snapshot, callers.group)
             if name not in NOT_SERVED:  # one check at the end is enough for all of them
                 found += [f"{attack}: {change}"
                           for change in surroundings.differences(before, watched.take())]

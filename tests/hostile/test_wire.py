@@ -22,11 +22,15 @@ ROUNDS = 200
 
 def raw_call(channel, method, data):
     """Sends raw bytes; returns the code of the answer."""
-    call = channel.unary_unary(f"/{method.containing_service.full_name}/{method.name}",
-                               request_serializer=lambda message: message,
-                               response_deserializer=lambda message: message)
+    stream = csi_client.is_stream(method)
+    call = (channel.unary_stream if stream else channel.unary_unary)(
+        f"/{method.containing_service.full_name}/{method.name}",
+        request_serializer=lambda message: message,
+        response_deserializer=lambda message: message)
     try:
-        call(data, timeout=60)
+        answered = call(data, timeout=60)
+        if stream:
+            list(answered)
         return "OK"
     except grpc.RpcError as error:
         return csi_client.code_of(error)

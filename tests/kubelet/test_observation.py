@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Probes and metrics over the network, for clients that cannot use the socket."""
 
+import os
+import subprocess
+
+import content
 import driver_fixtures
 import grpc
 import pytest
 import serve
+import waiting
 from csi_client import at_least, capability
 from driver import SIZES, Driver
+from kubelet import Kubelet, PersistentVolume
 from link_files import free_port
 from observed import get, metric
 
@@ -54,6 +60,56 @@ def test_calls_and_pools_are_measured(observed):
                   provisioning="thin") == volume.capacity_bytes
     observed.call("DeleteVolume", volume_id=volume.volume_id)
     assert metric(port, "holdfast_pool_volumes", pool="default") == 0
+
+
+def test_an_abnormal_volume_is_counted(observed):
+    def abnormal():
+        return metric(observed.port, "holdfast_pool_volumes_abnormal", pool="default")
+    assert abnormal() == 0
+    image = observed.image(observed.create("damaged").volume_id)
+    whole = image.stat().st_size
+    os.truncate(image, whole // 2)
+    waiting.until(lambda: abnormal() == 1, "the volume is counted")
+    os.truncate(image, whole)
+    waiting.until(lambda: abnormal() == 0, "the volume is whole again")
+
+
+def test_an_abnormal_filesystem_is_counted(observed, directory):
+    kubelet = Kubelet(directory / "kubelet", observed.call)
+    volume = PersistentVolume(observed.create("ext").volume_id, "ext", "mount", "ext4")
+    kubelet.mount(volume, "pod")
+
+    def abnormal():
+        return metric(observed.port, "holdfast_pool_volumes_abnormal", pool="default")
+    assert abnormal() == 0
+    subprocess.run(["mount", "-o", "remount,abort", kubelet.global_mount(volume)], check=True)
+    waiting.until(lambda: abnormal() == 1, "the filesystem is counted")
+    kubelet.unmount(volume, "pod")
+
+
+def test_reserve_and_promises_are_measured(observed):
+    def pool(name):
+        return metric(observed.port, f"holdfast_pool_{name}_bytes", pool="default")
+    assert 0 < pool("reserve") <= pool("size") / 10
+    assert pool("thin_unallocated") == 0
+    made = observed.create("thin", access="block")
+    assert pool("thin_unallocated") == made.capacity_bytes
+    content.write(observed.image(made.volume_id), made.capacity_bytes // 4)
+    waiting.until(lambda: pool("thin_unallocated") == made.capacity_bytes * 3 // 4,
+                  "what was written is not owed any more")
+
+
+def test_each_volume_is_measured_if_that_is_wanted(observed):
+    made = observed.create("thick", access="block", provisioning="thick")
+
+    def of_volume(name):
+        return metric(observed.port, f"holdfast_volume_{name}_bytes", pool="default",
+                      volume_id=made.volume_id)
+    assert of_volume("capacity") is None
+    observed.server.command.append("--volume-metrics")
+    observed.restart()
+    assert of_volume("capacity") == made.capacity_bytes
+    assert of_volume("allocated") >= made.capacity_bytes
 
 
 def test_an_address_that_is_taken_is_told_at_the_start(observed, directory):

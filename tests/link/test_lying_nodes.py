@@ -263,7 +263,8 @@ def test_registrations(victim, directory):
                 pass
             capacity = victim.capacity()
             assert 0 <= capacity.available_capacity <= 1 << 60, what
-            assert abs(victim.capacity("n2").available_capacity - before) < 1 << 30, what
+            # Other programs use the same disk.
+            assert before / 2 < victim.capacity("n2").available_capacity < 2 * before, what
             found = victim.create("victim", ["n2"])
             assert found.volume_id == victim.volume.volume_id, what
             peer.outgoing.put(None)

@@ -10,7 +10,7 @@ import time
 
 import invariants
 import operations
-from volume_model import Volume
+from volume_model import Snapshot, Volume
 from worker import Violation, Worker, shared_name
 
 STOPS = ("kill", "kill", "kill", "kill-twice", "term")
@@ -30,13 +30,18 @@ class Counter:
             self.count += 1
 
 
+def new_volume(name):
+    return Volume(name, snapshots=[Snapshot(f"{name}-s{number}")
+                                   for number in range(operations.SNAPSHOTS)])
+
+
 class Episode:
     """`shape` has the numbers: workers, volumes (each worker's), operations (each worker's in a
     round)."""
 
     def __init__(self, ground, shape):
         self.ground, self.shape = ground, shape
-        self.own = [[Volume(f"w{worker}-{number}") for number in range(shape["volumes"])]
+        self.own = [[new_volume(f"w{worker}-{number}") for number in range(shape["volumes"])]
                     for worker in range(shape["workers"])]
         self.trace = {"shape": shape, "rounds": []}
         self.count = 0
@@ -111,6 +116,8 @@ class Episode:
                 if volume.staged_at is not None:
                     worker.unstage(volume, {"call": "unstage", "path": volume.staged_at})
                 worker.delete(volume, {"call": "delete"})
+                for slot in range(operations.SNAPSHOTS):
+                    worker.unsnapshot(volume, {"call": "unsnapshot", "slot": slot})
             worker.connection.close()
         invariants.check(self.ground, self.volumes())
 
@@ -147,7 +154,7 @@ class Drawn:
             return operations.shared(self.random) | {
                 "shared": self.random.randrange(operations.SHARED_VOLUMES)}
         number = self.random.randrange(len(self.volumes))
-        operation = operations.draw(self.random, self.volumes[number], self.room)
+        operation = operations.draw(self.random, self.volumes[number], self.volumes, self.room)
         return operations.with_style(self.random, operation) | {"volume": number}
 
 

@@ -15,6 +15,11 @@ def no_volume(name):
     return f"default:test-node:{uuid.uuid5(uuid.NAMESPACE_URL, name)}"
 
 
+def no_snapshot(name):
+    """The id of a snapshot that never was."""
+    return f"s:{no_volume(name)}"
+
+
 def calls(volume):
     """(method, fields, code) for a volume of the model that may or may not be there."""
     nothing = no_volume(volume.name)

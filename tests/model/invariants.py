@@ -9,7 +9,7 @@ from worker import Violation
 
 CONVERGED_SECONDS = 90
 POLL_SECONDS = 0.2
-UNDO_SUFFIXES = (".undo", ".undo.used")  # docs/on-disk.md
+UNDO_SUFFIXES = (".undo", ".undo.used", ".undo.tmp")  # docs/on-disk.md
 PROVISIONINGS = ("thick", "thin")
 
 
@@ -17,41 +17,51 @@ def check(ground, volumes):
     """Raises Violation with all problems. The driver may take until its next round to finish what a
     kill left, because it skips volumes that a call is using."""
     there = [volume for volume in volumes if volume.exists]
-    raise_if([*lists(ground, there), *promises(ground, there), *mounts(ground, there)])
+    snapshots = [snapshot for volume in volumes for snapshot in volume.snapshots
+                 if snapshot.exists]
+    raise_if([*lists(ground, there, snapshots), *mounts(ground, there)])
+    if not snapshots:  # a thick one takes blocks of its own in the background
+        raise_if(promises(ground, there, snapshots))
     deadline = time.monotonic() + CONVERGED_SECONDS
-    while problems := [*files(ground, there), *devices(ground, there)]:
+    while problems := [*files(ground, there, snapshots), *devices(ground, there),
+                       *promises(ground, there, snapshots)]:
         if time.monotonic() > deadline:
             raise_if(problems)
         time.sleep(POLL_SECONDS)
 
 
 def raise_if(problems):
+    problems = list(problems)
     if problems:
         raise Violation("; ".join(problems))
 
 
-def lists(ground, volumes):
-    return differs("listed", set(ground.driver.listed()), {volume.handle for volume in volumes})
+def lists(ground, volumes, snapshots):
+    yield from differs("listed", set(ground.driver.listed()), handles(volumes))
+    yield from differs("listed snapshots", set(ground.driver.snapshots()), handles(snapshots))
 
 
-def promises(ground, volumes):
-    """The ledger is exact to the byte."""
+def promises(ground, volumes, snapshots):
+    """The ledger is exact to the byte. A snapshot counts with what it occupies: nothing is written
+    to it."""
     pool = ground.driver.client.admin("ListPools").pools[0]
     told = {"thick": pool.thick_provisioned_bytes, "thin": pool.thin_provisioned_bytes}
     for provisioning in PROVISIONINGS:
         want = sum(volume.capacity for volume in volumes
                    if volume.spec.provisioning == provisioning)
+        want += sum(ground.driver.image(snapshot.handle).stat().st_blocks * 512
+                    for snapshot in snapshots if snapshot.spec.provisioning == provisioning)
         if told[provisioning] != want:
             yield f"{told[provisioning]} {provisioning} bytes promised, want {want}"
     if pool.volumes != len(volumes):
         yield f"{pool.volumes} volumes counted, want {len(volumes)}"
 
 
-def files(ground, volumes):
-    """No directory, temporary file or stage record of a volume that does not exist."""
+def files(ground, volumes, snapshots):
+    """No directory, temporary file or stage record of what does not exist."""
     pool = ground.driver.pool
     yield from differs("directories", names(pool / "volumes"),
-                       {volume.handle[-36:] for volume in volumes})
+                       {handle[-36:] for handle in handles([*volumes, *snapshots])})
     yield from differs("trash", names(pool / "trash"), set())
     records = names(ground.directory / "state" / "stages")
     # The next stage undoes the work of a killed resize2fs, whenever that stage comes.
@@ -59,9 +69,9 @@ def files(ground, volumes):
                 if volume.staged_at is None}
     yield from differs("stage records", records - allowed,
                        {f"{volume.handle}.json" for volume in staged(volumes)})
-    for volume in volumes:
-        yield from differs(f"files of {volume.name}",
-                           names(pool / "volumes" / volume.handle[-36:]), {"image", "record.json"})
+    for owner in [*volumes, *snapshots]:
+        yield from differs(f"files of {owner.name}",
+                           names(pool / "volumes" / owner.handle[-36:]), {"image", "record.json"})
 
 
 def devices(ground, volumes):
@@ -85,6 +95,10 @@ def mounts(ground, volumes):
                    if mount.point.startswith(f"{root}/"))
     if found != sorted(want):
         yield f"mounted: {found}, want {sorted(want)}"
+
+
+def handles(owners):
+    return {owner.handle for owner in owners}
 
 
 def staged(volumes):

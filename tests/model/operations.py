@@ -9,13 +9,18 @@ KINDS = ("ext4",) * 5 + ("block",) * 3 + ("xfs", "btrfs")
 STAGING_PATHS, TARGETS = 2, 3
 HUGE_SHARE = (0.3, 1.1)  # of the whole pool, for calls that may find no space
 HOSTILE = 25  # kinds of malformed calls, see hostile_calls.py
+SNAPSHOTS = 2  # of each volume
 SHARED_SHARE = 0.05  # of all operations: on volumes that all workers use at once
 
 
-def draw(random, volume, room):
-    """The next operation on this volume, mostly one that a CO would make now."""
+def draw(random, volume, volumes, room):
+    """The next operation on this one of a worker's volumes, mostly one that a CO would make now."""
     if random.random() < 0.2:
-        return anything(random, volume, room)
+        return anything(random, volume, volumes, room)
+    if random.random() < 0.12:
+        return of_snapshot(random)
+    if not volume.exists and random.random() < 0.4:
+        return restore(random, volumes)
     return sensible(random, volume, room)
 
 
@@ -48,12 +53,13 @@ def sensible(random, volume, room):
     return random.choice(choices)
 
 
-def anything(random, volume, room):
+def anything(random, volume, volumes, room):
     """Whatever may be asked, fitting or not."""
     access = random.choice(("mount", "block"))
     path, target = random.randrange(STAGING_PATHS), random.randrange(TARGETS)
     return random.choice((
         create(random, room), {"call": "delete"}, look(random, volume),
+        of_snapshot(random), restore(random, volumes),
         {"call": "stage", "path": path, "access": access, "mode": random.choice((MULTI, SINGLE))},
         {"call": "unstage", "path": path},
         {"call": "publish", "path": path, "target": target, "access": access,
@@ -72,6 +78,23 @@ def create(random, room):
     limit = random.choice((0, 0, 0, size, size + MIB, size - 1))
     return {"call": "create", "kind": kind, "provisioning": random.choice(("thick", "thin")),
             "size": size, "limit": max(limit, 0)}
+
+
+def of_snapshot(random):
+    call = random.choice(("snapshot", "snapshot", "unsnapshot", "find_snapshot"))
+    return {"call": call, "slot": random.randrange(SNAPSHOTS)}
+
+
+def restore(random, volumes):
+    """Mostly of something that is there."""
+    sources = [(number, slot) for number, volume in enumerate(volumes)
+               for slot in (None, *range(SNAPSHOTS))
+               if (volume if slot is None else volume.snapshots[slot]).exists]
+    if not sources or random.random() < 0.05:
+        sources = [(number, slot) for number in range(len(volumes)) for slot in range(SNAPSHOTS)]
+    number, slot = random.choice(sources)
+    return {"call": "restore", "origin": number, "slot": slot, "more": random.choice((0, 0, 16)) * MIB,
+            "provisioning": random.choice(("thick", "thin"))}
 
 
 def expand(random, volume, room):

@@ -18,24 +18,26 @@ SLACK_OF_POOL = 64 << 20
 
 
 class Claim:
-    """One call's demand: `add` if it is granted, `remove` if it frees space."""
+    """One call's demand: `add` if it is granted, `remove` if it frees space. Of a snapshot this is
+    the most, as only the driver knows what it takes: then `exact` is false."""
 
-    def __init__(self, space, add, remove):
+    def __init__(self, space, add, remove, exact):
         self.space, self.add, self.remove = space, add, remove
+        self.sure_add, self.sure_remove = (add, remove) if exact else (0, 0)
         self.least, self.most = space.surely, space.at_most
 
     def granted(self):
-        self.space.surely += self.add
+        self.space.surely += self.sure_add
         self.space.at_most -= self.remove
         self.space.changed()
 
     def refused(self):
-        self.space.surely += self.remove
+        self.space.surely += self.sure_remove
         self.space.at_most -= self.add
         self.space.changed()
 
     def may_be_granted(self):
-        return self.least + self.add <= self.space.room + self.space.slack()
+        return self.least + self.sure_add <= self.space.room + self.space.slack()
 
     def may_be_refused(self):
         # `most` counts this claim itself, and no volume that all workers use at once.
@@ -61,13 +63,13 @@ class Space:
             claim.most = max(claim.most, self.at_most)
 
     @contextlib.contextmanager
-    def claim(self, add=0, remove=0):
+    def claim(self, add=0, remove=0, exact=True):
         """The caller ends the claim by granted() or refused() when the answer is known."""
         with self.lock:
-            claim = Claim(self, add, remove)
+            claim = Claim(self, add, remove, exact)
             self.claims.add(claim)
             self.at_most += add
-            self.surely -= remove
+            self.surely -= claim.sure_remove
             self.changed()
         try:
             yield claim

@@ -46,11 +46,14 @@ class Volume:
     capacity: int = 0  # 0: the volume does not exist
     filesystem_size: int = 0  # capacity when the filesystem last filled it; None: not known
     filesystem_uuid: str = ""
+    half_formatted: bool = False  # by a call that was interrupted and given up
     staged_at: int = None  # number of the staging path
     staged_mode: str = ""
     mounted: bool = False  # at the staging path
     published: dict = dataclasses.field(default_factory=dict)  # target number -> read-only
     content: bytes = b""  # the data written last
+    source: str = ""  # the id of the snapshot or volume that it was made from
+    snapshots: list = dataclasses.field(default_factory=list)  # that outlive it
 
     @property
     def exists(self):
@@ -62,19 +65,20 @@ class Volume:
 
     def forget(self):
         """The volume is deleted; its name and id may be used again."""
-        fresh = Volume(self.name, self.handle)
+        fresh = Volume(self.name, self.handle, snapshots=self.snapshots)
         self.__dict__.update(fresh.__dict__)
 
     # Each function returns the permitted codes. `done` has the effects of a granted call.
 
-    def create(self, spec, size, limit):
+    def create(self, spec, size, limit, source=""):
         if limit and limit < size:
             return {"OUT_OF_RANGE"}
         if not self.exists:
             if limit and round_up(size) > limit:
                 return {"OUT_OF_RANGE"}
             return {"OK", "RESOURCE_EXHAUSTED"}
-        same = spec == self.spec and size <= self.capacity and (not limit or self.capacity <= limit)
+        same = (spec == self.spec and source == self.source and size <= self.capacity
+                and (not limit or self.capacity <= limit))
         return {"OK"} if same else {"ALREADY_EXISTS"}
 
     def delete(self):
@@ -150,8 +154,8 @@ class Volume:
 
     # The effects of calls.
 
-    def created(self, handle, spec, capacity):
-        self.handle, self.spec, self.capacity = handle, spec, capacity
+    def created(self, handle, spec, capacity, source=""):
+        self.handle, self.spec, self.capacity, self.source = handle, spec, capacity, source
 
     def staged(self, path, mode):
         self.staged_at, self.staged_mode = path, mode
@@ -169,3 +173,31 @@ class Volume:
     def writable(self):
         """The number of a target through which the volume can be written, or None."""
         return next((target for target, ro in sorted(self.published.items()) if not ro), None)
+
+
+@dataclasses.dataclass
+class Snapshot:
+    """Of one volume, also of a later volume with that name and so that id."""
+    name: str
+    handle: str = ""
+    spec: Spec = None
+    capacity: int = 0  # 0: it does not exist
+    content: bytes = b""
+
+    @property
+    def exists(self):
+        return self.capacity > 0
+
+    def create(self, volume):
+        if self.exists:
+            return {"OK"}
+        if volume.half_formatted:
+            return {"FAILED_PRECONDITION"}  # there is nothing to copy yet
+        return {"OK", "RESOURCE_EXHAUSTED"} if volume.exists else {"NOT_FOUND"}
+
+    def created(self, handle, volume):
+        self.handle, self.spec = handle, volume.spec
+        self.capacity, self.content = volume.capacity, volume.content
+
+    def forget(self):
+        self.capacity, self.content = 0, b""

@@ -12,7 +12,7 @@ import csi_client
 import hostile_calls
 import operations
 from connection import Connection
-from volume_model import MULTI, round_up
+from volume_model import MIB, MULTI, round_up
 
 # An operation without an answer for this long counts as failing permanently.
 PATIENCE_SECONDS = 120
@@ -25,6 +25,9 @@ AFTER_A_CUT = ("ABORTED", "FAILED_PRECONDITION")
 # is the safe side. A refusal without another reason must end when the writing ends.
 WRITING_SECONDS = 20
 OPPOSITE = {"stage": "unstage", "publish": "unpublish"}
+# A busy machine may take longer than a filesystem may stay frozen: ABORTED, and the next call tries
+# again.
+COPYING = ("snapshot", "restore")
 BLOCK_SIZE = 4096
 
 
@@ -103,8 +106,9 @@ class Worker:
     def change(self, operation, method, fields, allowed):
         """A call that changes something, in the operation's style; None if it was given up."""
         twice = operation.get("twice", False)
+        copying = operation["call"] in COPYING
         if not twice and not operation.get("give_up"):
-            return self.settle(method, fields, allowed)
+            return self.settle(method, fields, allowed, uncertain=copying)
         code, message, answer = self.ask(method, fields, twice)
         if code in UNCERTAIN:
             self.connection.close()
@@ -112,15 +116,15 @@ class Worker:
                 return None, None
         elif code in allowed and not twice:
             return code, answer
-        elif code not in allowed and not (twice and code == "ABORTED"):
+        elif code not in allowed and not ((twice or copying) and code == "ABORTED"):
             raise Violation(f"{method} {fields}: {code}: {message}; want {sorted(allowed)}")
         return self.settle(method, fields, allowed, uncertain=True)
 
-    def draw_on_space(self, operation, method, fields, allowed, refusal, add):
+    def draw_on_space(self, operation, method, fields, allowed, refusal, add, exact=True):
         """A change that needs `add` more bytes, or may be refused for lack of space."""
         deadline = time.monotonic() + WRITING_SECONDS
         while True:
-            with self.ground.space.claim(add=add) as claim:
+            with self.ground.space.claim(add=add, exact=exact) as claim:
                 code, answer = self.change(operation, method, fields, allowed)
                 refused = add > 0 and code == refusal
                 self.ground.space.settle(claim, not refused)
@@ -137,9 +141,35 @@ class Worker:
     # The controller's calls.
 
     def create(self, volume, operation):
-        spec, size, limit = operations.spec_of(operation), operation["size"], operation["limit"]
-        allowed = volume.create(spec, size, limit)
-        fields = creation(volume.name, operation)
+        allowed = volume.create(operations.spec_of(operation), operation["size"],
+                                operation["limit"])
+        self.make(volume, operation, creation(volume.name, operation), allowed)
+
+    def restore(self, volume, operation):
+        """A volume from a snapshot or another volume, perhaps larger."""
+        origin = self.volumes[operation["origin"]]
+        source = origin if operation["slot"] is None else self.slot(origin, operation)
+        made = {"kind": source.spec.kind if source.exists else "ext4", "limit": 0,
+                "provisioning": operation["provisioning"],
+                "size": (source.capacity or 32 * MIB) + operation["more"]}
+        handle = source.handle or hostile_calls.no_snapshot(origin.name)
+        if operation["slot"] is None:
+            handle = self.handle_of(origin)["volume_id"]
+        allowed = volume.create(operations.spec_of(made), made["size"], 0, handle)
+        if operation["slot"] is None and origin.half_formatted and not volume.exists:
+            allowed = {"FAILED_PRECONDITION"}
+        if not source.exists:  # it need not be there for a call that was answered before
+            allowed = (allowed - {"RESOURCE_EXHAUSTED"} if volume.exists else set()) | {"NOT_FOUND"}
+        fields = creation(volume.name, made) | {
+            "volume_content_source": csi_client.content_source(handle)}
+        content = source.content
+        fresh = not volume.exists
+        self.make(volume, operation | made, fields, allowed, handle)
+        if fresh and volume.exists:
+            volume.content = content
+
+    def make(self, volume, operation, fields, allowed, source=""):
+        size = operation["size"]
         add = round_up(size) if "RESOURCE_EXHAUSTED" in allowed else 0
         code, answer = self.draw_on_space(operation, "CreateVolume", fields, allowed,
                                           "RESOURCE_EXHAUSTED", add)
@@ -149,8 +179,11 @@ class Worker:
         want = volume.capacity or round_up(size)
         if made.capacity_bytes != want or (volume.exists and made.volume_id != volume.handle):
             raise Violation(f"{made} instead of {want} bytes, {volume.handle}")
+        if made.content_source.WhichOneof("type") and not source:
+            raise Violation(f"{made} has a source")
         if not volume.exists:
-            volume.created(made.volume_id, spec, made.capacity_bytes)
+            volume.created(made.volume_id, operations.spec_of(operation), made.capacity_bytes,
+                           source)
 
     def delete(self, volume, operation):
         fields = {"volume_id": volume.handle or hostile_calls.no_volume(volume.name)}
@@ -161,6 +194,44 @@ class Worker:
             self.ground.space.settle(claim, granted=code == "OK")
         if code == "OK":
             volume.forget()
+
+    @staticmethod
+    def slot(volume, operation):
+        return volume.snapshots[operation["slot"]]
+
+    def snapshot(self, volume, operation):
+        snapshot = self.slot(volume, operation)
+        allowed = snapshot.create(volume)
+        add = volume.capacity if "RESOURCE_EXHAUSTED" in allowed else 0
+        handle = self.handle_of(volume)["volume_id"]
+        code, answer = self.draw_on_space(
+            operation, "CreateSnapshot", {"source_volume_id": handle, "name": snapshot.name},
+            allowed, "RESOURCE_EXHAUSTED", add, exact=False)
+        if code != "OK":
+            return
+        made = answer.snapshot
+        want = snapshot.capacity or volume.capacity
+        if (made.source_volume_id, made.size_bytes, made.ready_to_use) != (handle, want, True) or (
+                snapshot.exists and made.snapshot_id != snapshot.handle):
+            raise Violation(f"{made} instead of {want} bytes of {handle}")
+        if not snapshot.exists:
+            snapshot.created(made.snapshot_id, volume)
+
+    def unsnapshot(self, volume, operation):
+        snapshot = self.slot(volume, operation)
+        handle = snapshot.handle or hostile_calls.no_snapshot(snapshot.name)
+        with self.ground.space.claim(remove=snapshot.capacity, exact=False) as claim:
+            self.change(operation, "DeleteSnapshot", {"snapshot_id": handle}, {"OK"})
+            self.ground.space.settle(claim, granted=True)
+        snapshot.forget()
+
+    def find_snapshot(self, volume, operation):
+        snapshot = self.slot(volume, operation)
+        handle = snapshot.handle or hostile_calls.no_snapshot(snapshot.name)
+        code, answer = self.settle("GetSnapshot", {"snapshot_id": handle},
+                                   {"OK"} if snapshot.exists else {"NOT_FOUND"})
+        if code == "OK" and answer.snapshot.size_bytes != snapshot.capacity:
+            raise Violation(f"{answer}, want {snapshot.capacity}")
 
     def expand(self, volume, operation):
         size, limit = operation["size"], operation["limit"]
@@ -300,7 +371,7 @@ class Worker:
             return
         content = os.urandom(BLOCK_SIZE)
         self.with_file(volume, target, os.O_WRONLY | (0 if volume.block else os.O_CREAT),
-                       lambda file: os.pwrite(file, content, 0))
+                       lambda file: (os.pwrite(file, content, 0), os.fsync(file)))
         volume.content = content
         self.check(volume, operation)
 
@@ -342,7 +413,11 @@ class Worker:
                 raise Violation(f"formatted again: {record}, was {volume.filesystem_uuid}")
         elif surely_formatted and not volume.block and not uuid:
             raise Violation(f"staged and not formatted: {record}")
+        others = [other.filesystem_uuid for other in self.volumes if other is not volume]
+        if uuid and uuid in others:
+            raise Violation(f"a copy has the UUID of another volume: {record}")
         volume.filesystem_uuid = uuid
+        volume.half_formatted = not volume.block and record["state"] == "formatting"
 
     # Volumes that all workers use at once: any proper code of a call is accepted here, and the
     # remaining state is checked when all workers are idle.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the root tests in a private mount namespace, so that no mount of a test reaches the machine,
 // even when a test dies.
-#define CATCH_CONFIG_RUNNER
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "support/run_tests.h"
 
 namespace {
 
@@ -32,5 +32,5 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (!EnterPrivateMountNamespace()) return 1;
-  return Catch::Session().run(argc, argv);
+  return holdfast::test::RunTests(argc, argv);
 }

@@ -138,8 +138,8 @@ absl::StatusOr<std::string> ClusterBackend::ReadMark(const pool::VolumeRecord& r
   return mark;
 }
 
-std::string ClusterBackend::NewName(const std::string& uuid) {
-  return fmt::format("holdfast-{}-{:08x}", uuid, ++cluster_.names);
+std::string ClusterBackend::NewName(const pool::VolumeRecord& record, const pool::VolumeRecord*) {
+  return fmt::format("holdfast-{}-{:08x}", record.volume.id.uuid, ++cluster_.names);
 }
 
 absl::StatusOr<std::string> ClusterBackend::Make(const pool::VolumeRecord& record) {
@@ -154,6 +154,40 @@ absl::StatusOr<std::string> ClusterBackend::Make(const pool::VolumeRecord& recor
     return absl::OkStatus();
   }));
   return id;
+}
+
+absl::StatusOr<std::optional<pool::CopyProgress>> ClusterBackend::PlanCopy(
+    const pool::VolumeRecord& source, VolumeRole role) {
+  if (role == VolumeRole::kSnapshot || !cluster_.flattens) return std::nullopt;
+  return pool::CopyProgress{
+      .data_bytes = source.volume.capacity_bytes, .copied_to = 0, .source_version = ""};
+}
+
+absl::StatusOr<std::string> ClusterBackend::Copy(const pool::VolumeRecord& source,
+                                                 const pool::VolumeRecord& record) {
+  const std::string& name = record.image_name;
+  const std::string id = fmt::format("id-{}", name);
+  RETURN_IF_ERROR(Step("copy", record.volume.id.uuid, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const Cluster::Stored* from, Find(source));
+    if (cluster_.images.contains(name)) return Aborted("image '{}' is there already", name);
+    if (from->image.size != source.volume.capacity_bytes) return Changed();
+    cluster_.images[name] = {.image = {.size = record.volume.capacity_bytes,
+                                       .allocated = 0,
+                                       .mark = "",
+                                       .content = from->image.content},
+                             .id = id,
+                             .zeroed = ""};
+    return absl::OkStatus();
+  }));
+  return id;
+}
+
+absl::StatusOr<Bytes> ClusterBackend::CopyOn(const pool::VolumeRecord&,
+                                             const pool::VolumeRecord& record) {
+  constexpr Bytes kStep = 2 * kVolumeGranularity;
+  RETURN_IF_ERROR(Step("flatten", record.volume.id.uuid,
+                       [&]() -> absl::Status { return Find(record).status(); }));
+  return std::min(record.volume.capacity_bytes, record.copy->copied_to + kStep);
 }
 
 absl::Status ClusterBackend::Extend(const pool::VolumeRecord& record, Bytes size) {

@@ -31,6 +31,7 @@ struct Cluster {
   std::map<std::string, Stored> images;  // by name
   std::uint64_t names = 0;               // given so far
   Bytes room = 0;
+  bool flattens = false;  // a copy of a volume or snapshot is made independent before its first use
 };
 
 // The state that dies with a process: its devices, by UUID.
@@ -83,15 +84,18 @@ class ClusterBackend final : public pool::VolumeBackend {
   absl::StatusOr<Bytes> Size(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
-  // Copies are not simulated in a shared pool.
   absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord&) override { return false; }
-  absl::StatusOr<std::string> Copy(const pool::VolumeRecord&, const pool::VolumeRecord&) override {
-    return FailedPrecondition("nothing is copied here");
-  }
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(const pool::VolumeRecord& source,
+                                                             VolumeRole role) override;
+  // All at one instant. What a copy needs of its source it keeps.
+  absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
+                                   const pool::VolumeRecord& record) override;
+  absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
+                               const pool::VolumeRecord& record) override;
   absl::Status MarkCopied(const pool::VolumeRecord&) override { return absl::OkStatus(); }
   absl::StatusOr<bool> SharesStorage(const pool::VolumeRecord&) override { return false; }
   absl::StatusOr<bool> Unshare(const pool::VolumeRecord&) override { return true; }
-  std::string NewName(const std::string& uuid) override;
+  std::string NewName(const pool::VolumeRecord& record, const pool::VolumeRecord*) override;
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
   absl::Status RemoveUnfinished(const pool::VolumeRecord& record) override {
     return Discard(record);

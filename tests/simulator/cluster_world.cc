@@ -5,77 +5,22 @@
 
 #include <algorithm>
 
+#include "simulator/cluster_call.h"
+
 namespace holdfast::simulator {
 namespace {
 
 constexpr int kFibersPerNode = 2;
 constexpr int kActs = 12;  // of a fiber
+constexpr int kRepairs = 8;
 constexpr Bytes kUnit = kVolumeGranularity;
 constexpr std::uint32_t kSectorSize = 512;
-
-// Virtual, and read through a plain function as the product reads the clock.
-absl::Time virtual_now;
-absl::Time VirtualNow() { return virtual_now; }
 
 std::string UuidOf(std::uint64_t high, std::uint64_t low) {
   return fmt::format("{:08x}-0000-4000-8000-{:012x}", high & 0xffffffff, low & 0xffffffffffff);
 }
 
 }  // namespace
-
-// Of one call of one node's driver; the call dies with the process that it began in.
-class ClusterWorld::NodeFaults final : public Faults {
- public:
-  NodeFaults(ClusterWorld& world, int node)
-      : world_(world), node_(node), epoch_(world.epochs_[node]) {}
-
-  [[nodiscard]] int node() const { return node_; }
-  [[nodiscard]] bool is_dead() const { return epoch_ != world_.epochs_[node_]; }
-
-  Fault At(const char* name, const std::string& uuid) override {
-    if (world_.fibers_ != nullptr) world_.fibers_->Yield();
-    if (is_dead()) throw Killed();
-    virtual_now += absl::Milliseconds(world_.Chance(0.1) ? 1500 : 10);
-    if (world_.Chance(0.005)) virtual_now += absl::Minutes(31);
-    world_.Check();
-    Fault fault = Fault::kNone;
-    if (!world_.quiet_) {
-      world_.DisturbNodes();
-      if (is_dead()) throw Killed();
-      const bool done = world_.Chance(0.5);
-      if (world_.Chance(world_.error_rate_)) fault = done ? Fault::kErrorDone : Fault::kError;
-      if (world_.Chance(world_.kill_rate_)) fault = done ? Fault::kKillDone : Fault::kKill;
-    }
-    constexpr const char* kNames[] = {"", "no answer", "no answer, done", "kill", "kill, done"};
-    world_.Trace(fmt::format("  node {} {} {} {}", node_, uuid.substr(0, 8), name,
-                             kNames[static_cast<int>(fault)]));
-    return fault;
-  }
-
-  void After(Fault fault) override {
-    if (fault != Fault::kKill && fault != Fault::kKillDone) return;
-    ++world_.epochs_[node_];
-    throw Killed();
-  }
-
- private:
-  ClusterWorld& world_;
-  const int node_;
-  const int epoch_;
-};
-
-struct ClusterWorld::Call {
-  Call(ClusterWorld& world, NodeFaults& faults)
-      : records(world.cluster_, faults),
-        backend(world.cluster_, faults.node(), world.devices_[faults.node()], records,
-                world.devices_, world.alive_, faults),
-        space(world.cluster_),
-        volumes(records, backend, space, VirtualNow) {}
-  ClusterRecords records;
-  ClusterBackend backend;
-  ClusterSpace space;
-  pool::VolumeLifecycle volumes;
-};
 
 ClusterWorld::ClusterWorld(std::uint64_t seed, bool trace) : random_(seed), trace_(trace) {
   virtual_now = absl::FromUnixSeconds(1'800'000'000);
@@ -96,6 +41,7 @@ ClusterWorld::ClusterWorld(std::uint64_t seed, bool trace) : random_(seed), trac
     if (claim.spec.access_type == AccessType::kMount) claim.spec.filesystem = "ext4";
     claims_.push_back(std::move(claim));
   }
+  if (Chance(0.5)) AddCopies(seed);
 }
 
 bool ClusterWorld::Chance(double probability) {
@@ -168,11 +114,12 @@ void ClusterWorld::Act(NodeFaults& faults, Claim& claim) {
   const int node = faults.node();
   if (Chance(0.1)) return Repair(faults, claim);
   if (claim.deleting) return Delete(faults, claim);
-  if (!claim.created) return Create(faults, claim);
+  if (claim.spec.content && !claim.created && Chance(0.5)) return Arrive(faults, claim);
+  if (!claim.created) return CreateCopy(faults, claim);
   if (claim.node == node && Chance(0.3)) return Unstage(node, claim);
   // The orchestrator deletes once all users and earlier calls are gone.
   if (claim.node < 0 && claim.in_flight == 1 && Chance(0.3)) return Delete(faults, claim);
-  if (Chance(0.15)) return Create(faults, claim);
+  if (claim.is_snapshot() || Chance(0.15)) return CreateCopy(faults, claim);
   if (Chance(0.3)) return Grow(faults, claim);
   return Stage(faults, claim);
 }
@@ -192,11 +139,11 @@ void ClusterWorld::Delete(NodeFaults& faults, Claim& claim) {
   Trace(fmt::format("node {}: delete {}", faults.node(), claim.spec.name));
   claim.deleting = true;
   Call call(*this, faults);
-  const absl::Status deleted = call.volumes.Delete(claim.id);
+  const absl::Status deleted = call.volumes.Delete(claim.id, claim.spec.role);
   if (!deleted.ok()) return Trace("  " + MessageOf(deleted));
   if (cluster_.records.contains(claim.id.uuid)) Fail("deleted, and still recorded");
   if (claim.in_flight > 1) return;  // another process still deletes it
-  claim.created = claim.deleting = false;
+  claim.created = claim.deleting = claim.complete = false;
   claim.size = 0;
   claim.data.clear();
 }
@@ -287,6 +234,10 @@ void ClusterWorld::Stage(NodeFaults& faults, Claim& claim) {
   if (mapped->size < claim.size && !claim.deleting) Fail("the device is smaller than promised");
   const auto record = call.volumes.Get(claim.id);
   if (!record.ok()) return Trace("  " + MessageOf(record.status()));
+  if (record->volume.state == VolumeState::kInherited) {
+    const absl::Status adopted = Adopt(call, faults, claim, *record);
+    return Trace("  " + (adopted.ok() ? "adopted" : MessageOf(adopted)));  // then again
+  }
   if (claim.spec.access_type == AccessType::kMount &&
       record->volume.state != VolumeState::kFormatted) {
     const absl::Status formatted = Format(call, faults, claim, *record);
@@ -342,13 +293,14 @@ void ClusterWorld::Quiesce() {
     }
     virtual_now += absl::Hours(1);
     NodeFaults faults(*this, 0);
-    Repair(faults, claim);
+    for (int step = 0; step < kRepairs; ++step) Repair(faults, claim);  // of a copy
   }
   CheckAtRest();
 }
 
 void ClusterWorld::Check() {
   if (!problem_.empty()) return;
+  Observe();
   for (const Claim& claim : claims_) CheckClaim(claim);
 }
 
@@ -403,6 +355,7 @@ void ClusterWorld::CheckAtRest() {
     if (!record.ok()) return Fail("a record is damaged");
     if (!pool::IsUsable(record->volume.state)) return Fail("a volume is left half done");
     if (record->grow_to_bytes != 0) return Fail("a growth is left half done");
+    if (record->copy) return Fail("a copy is left half done");
     ++named;
   }
   const bool undisturbed = error_rate_ == 0 && kill_rate_ == 0 && outage_rate_ == 0;

@@ -5,11 +5,15 @@
 // docs/on-disk.md are checked before every step.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pool/volume_lifecycle.h"
 #include "simulator/cluster_volumes.h"
+#include "simulator/copied_volumes.h"
+#include "simulator/fibers.h"
 
 namespace holdfast::simulator {
 
@@ -35,6 +39,14 @@ class ClusterWorld final {
     int node = -1;      // where its users are
     int in_flight = 0;  // calls of any process
     std::vector<bool> locked = std::vector<bool>(kNodes);
+    std::vector<Content> history = {};  // what its bytes have held, one after the other
+    // Of a copy: its source among the claims; nothing if the bytes come from another pool.
+    std::optional<std::size_t> source = {};
+    std::size_t since = 0;    // in the source's history: when the creation began
+    bool complete = false;    // the creation was seen to be over
+    int bringing_epoch = -1;  // of the process that brings its bytes
+    [[nodiscard]] bool is_copy() const { return spec.source.has_value(); }
+    [[nodiscard]] bool is_snapshot() const { return spec.role == VolumeRole::kSnapshot; }
   };
   class NodeFaults;
   struct Call;
@@ -50,6 +62,17 @@ class ClusterWorld final {
   absl::Status Format(Call& call, NodeFaults& faults, Claim& claim,
                       const pool::VolumeRecord& record);
   absl::Status Write(int node, Claim& claim);
+  // cluster_copies.cc
+  void AddCopies(std::uint64_t seed);
+  void Offer();
+  void CreateCopy(NodeFaults& faults, Claim& claim);
+  void Arrive(NodeFaults& faults, Claim& claim);
+  absl::Status Bring(NodeFaults& faults, Claim& claim);
+  absl::Status Adopt(Call& call, NodeFaults& faults, Claim& claim,
+                     const pool::VolumeRecord& record);
+  void Observe();
+  void Observe(Claim& claim);
+  void CheckCopy(Claim& claim, const Image& image);
   void DisturbNodes();
   void Quiesce();
   void Check();
@@ -66,6 +89,7 @@ class ClusterWorld final {
   double error_rate_ = 0, kill_rate_ = 0, outage_rate_ = 0;
   Cluster cluster_;
   std::vector<Claim> claims_;
+  std::vector<Content> offered_;  // by a snapshot in another pool, and by its successors
   std::vector<ClusterDevices> devices_ = std::vector<ClusterDevices>(kNodes);
   std::vector<bool> alive_ = std::vector<bool>(kNodes, true);  // as the cluster sees a node
   std::vector<int> epochs_ = std::vector<int>(kNodes);         // of a node's driver process

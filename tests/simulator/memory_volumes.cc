@@ -34,6 +34,11 @@ void Machine::LosePower() {
   }
 }
 
+void Directory::SyncImage() {
+  synced_image = now.image;
+  if (durable.image) durable.image = synced_image;
+}
+
 Bytes Machine::Available() const {
   Bytes used = 0;
   for (const Entries* const entries : {&volumes, &trash}) {
@@ -154,8 +159,7 @@ absl::Status MemoryBackend::Alter(const char* name, const pool::VolumeRecord& re
   if (exists && HasEffect(fault)) {
     done = change(*directory->now.image);
     if (done.ok() && fault == Fault::kNone) {
-      directory->synced_image = directory->now.image;
-      if (directory->durable.image) directory->durable.image = directory->synced_image;
+      directory->SyncImage();
     }
   }
   faults_.After(fault);

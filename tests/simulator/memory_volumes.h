@@ -24,14 +24,17 @@ struct Content {
   std::string data;        // data that a user wrote and synced; empty: none
   Bytes end = 0;           // behind the last byte that is not zero
   bool hidden = false;     // a probe recognises nothing, although there is data
+
+  friend bool operator==(const Content&, const Content&) = default;
 };
 
 struct Image {
   Bytes size = 0;
   Bytes allocated = 0;
   std::string mark;
-  bool copied = false;    // a complete copy
-  bool unshared = false;  // one that shares nothing any more
+  bool copied = false;              // a complete copy
+  bool unshared = false;            // one that shares nothing any more
+  std::vector<Content> parts = {};  // while it is copied: what the source held, for each unit
   Content content;
 };
 
@@ -45,6 +48,8 @@ struct Directory {
   Files now;
   Files durable;
   std::optional<Image> synced_image;  // its content; `durable` has it once its name is synced
+
+  void SyncImage();
 };
 
 struct Device {
@@ -112,7 +117,7 @@ class MemoryBackend : public pool::VolumeBackend {
   absl::StatusOr<bool> HoldData(const pool::VolumeRecord& record, Bytes begin) override;
   absl::StatusOr<std::string> ReadMark(const pool::VolumeRecord& record) override;
   absl::StatusOr<bool> IsMarkedCopied(const pool::VolumeRecord& record) override;
-  std::string NewName(const std::string&) override { return {}; }
+  std::string NewName(const pool::VolumeRecord&, const pool::VolumeRecord*) override { return {}; }
   absl::StatusOr<std::string> Make(const pool::VolumeRecord& record) override;
   absl::StatusOr<std::string> Copy(const pool::VolumeRecord& source,
                                    const pool::VolumeRecord& record) override;

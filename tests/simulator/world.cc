@@ -6,34 +6,25 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "simulator/world_call.h"
+
 namespace holdfast::simulator {
 namespace {
 
 constexpr int kEpisodes = 4;  // processes in a schedule
 constexpr int kFibers = 3;
-constexpr int kActs = 6;  // of a fiber
+constexpr int kActs = 3;  // of a fiber, for each name
+constexpr int kRepairs = 8;
 constexpr Bytes kUnit = kVolumeGranularity;
+
+}  // namespace
 
 std::string UuidOf(std::uint64_t high, std::uint64_t low) {
   return fmt::format("{:08x}-0000-4000-8000-{:012x}", high & 0xffffffff, low);
 }
 
-}  // namespace
-
-// The objects that serve one call.
-struct World::Call {
-  explicit Call(World& world)
-      : records(world.machine_, world.process_->listed, world),
-        backend(world.machine_, world),
-        space(world.machine_, world.process_->ledger),
-        volumes(records, backend, space) {}
-  MemoryRecords records;
-  MemoryBackend backend;
-  MemorySpace space;
-  pool::VolumeLifecycle volumes;
-};
-
 World::World(std::uint64_t seed, bool trace) : random_(seed), trace_(trace) {
+  virtual_now = absl::FromUnixSeconds(1'800'000'000);
   policy_ = {.reserve_bytes = 0, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};
   const auto rate = [&](std::initializer_list<double> rates) {
     return *(rates.begin() + random_() % rates.size());
@@ -53,6 +44,8 @@ World::World(std::uint64_t seed, bool trace) : random_(seed), trace_(trace) {
     if (claim.spec.access_type == AccessType::kMount) claim.spec.filesystem = "ext4";
     claims_.push_back(std::move(claim));
   }
+  if (Chance(0.5)) AddCopies(seed);
+  if (Chance(0.3)) AddGroup(seed);
 }
 
 bool World::Chance(double probability) {
@@ -75,6 +68,7 @@ void World::Fail(std::string what) {
 Fault World::At(const char* name, const std::string& uuid) {
   if (fibers_ != nullptr) fibers_->Yield();
   if (dead_) throw Killed();
+  if (Chance(0.002)) virtual_now += absl::Minutes(40);
   Check();
   Fault fault = Fault::kNone;
   if (!quiet_) {
@@ -128,7 +122,7 @@ void World::StartProcess() {
   dead_ = false;
   counted_ = false;
   Trace("process starts");
-  for (Claim& claim : claims_) claim.locked = false;
+  for (Claim& claim : claims_) claim.locked = claim.arriving = false;
   process_ = std::make_unique<Process>(policy_);
   Call call(*this);
   std::vector<std::string> uuids;
@@ -141,11 +135,16 @@ void World::StartProcess() {
 }
 
 void World::ActAsOrchestrator() {
-  for (int i = 0; i < kActs && problem_.empty(); ++i) {
+  const int acts = kActs * static_cast<int>(claims_.size());
+  for (int i = 0; i < acts && problem_.empty(); ++i) {
     Claim& claim = claims_[random_() % claims_.size()];
     if (claim.locked) continue;  // ABORTED
     claim.locked = true;
-    Act(claim);
+    if (claim.is_member()) {
+      ActOnGroup(claim);
+    } else {
+      claim.is_copy() ? ActOnCopy(claim) : Act(claim);
+    }
     claim.locked = false;
   }
 }
@@ -184,7 +183,10 @@ void World::Reconcile() {
       if (!left || claim.locked) continue;
       claim.locked = true;
       Trace(fmt::format("repair {}", claim.spec.name));
-      (void)call.volumes.Repair(claim.id);
+      for (int step = 0; step < kRepairs; ++step) {  // of a copy
+        if (claim.is_member() && RepairMember(claim)) break;
+        if (call.volumes.Repair(claim.id).value_or(true)) break;
+      }
       claim.locked = false;
     }
     if (fibers_ != nullptr) fibers_->Yield();
@@ -218,7 +220,7 @@ void World::Delete(Claim& claim) {
   const bool used_and_unfinished =
       found != machine_.volumes.end() && found->second->now.record && !claim.data.empty() &&
       found->second->now.record->volume.state == VolumeState::kAllocating;
-  const absl::Status deleted = call.volumes.Delete(claim.id);
+  const absl::Status deleted = call.volumes.Delete(claim.id, claim.spec.role);
   if (!deleted.ok()) {
     if (absl::IsFailedPrecondition(deleted) && claim.created && !claim.restored) {
       claim.deleting = false;  // in use: the volume is as before
@@ -235,6 +237,9 @@ void World::Delete(Claim& claim) {
   next.spec = claim.spec;
   next.id = claim.id;
   next.locked = true;
+  next.arriving = claim.arriving;
+  next.source = claim.source;
+  next.history = claim.history;
   if (Chance(0.5)) next.backups = claim.backups;
   claim = std::move(next);
 }
@@ -313,8 +318,7 @@ absl::Status World::Format(Call& call, Claim& claim, const pool::VolumeRecord& r
   if (begun != Fault::kNone) return Internal("mkfs failed");
   image->content.complete = true;
   const auto directory = machine_.volumes.at(claim.id.uuid);
-  directory->synced_image = directory->now.image;
-  if (directory->durable.image) directory->durable.image = directory->now.image;
+  directory->SyncImage();
   RETURN_IF_ERROR(call.volumes.FinishFormatting(claim.id));
   image = ImageOf(claim);
   return absl::OkStatus();
@@ -329,6 +333,7 @@ void World::Stage(Claim& claim) {
   if (!record.ok()) return Trace("  " + MessageOf(record.status()));
   if (!claim.restored && mapped->size < claim.size) Fail("the device is smaller than promised");
   Image* image = ImageOf(claim);
+  if (record->volume.state == VolumeState::kInherited) return Adopt(call, claim, *record);
   if (claim.spec.access_type == AccessType::kMount) {
     if (record->volume.state != VolumeState::kFormatted) {
       const absl::Status formatted = Format(call, claim, *record, image);
@@ -363,8 +368,7 @@ absl::Status World::Write(Claim& claim) {
   // A user may have removed the signature that a probe recognises.
   if (!image.mark.empty() && Chance(0.05)) image.content.hidden = true;
   image.allocated = std::max(image.allocated, image.content.end);
-  device.directory->synced_image = image;
-  if (device.directory->durable.image) device.directory->durable.image = image;
+  device.directory->SyncImage();
   return absl::OkStatus();
 }
 
@@ -379,6 +383,7 @@ void World::Unstage(Claim& claim) {
 // Only the record is restored, while no process runs; a backup program may also drop the mark.
 void World::RestoreBackup(Claim& claim) {
   const auto found = machine_.volumes.find(claim.id.uuid);
+  if (claim.is_copy()) return;
   if (found == machine_.volumes.end() || claim.backups.empty() || claim.deleting) return;
   Directory& directory = *found->second;
   if (!directory.now.image || !directory.durable.image || !claim.created) return;
@@ -421,6 +426,11 @@ void World::Quiesce() {
   Trace("no more faults");
   if (dead_) StartProcess();
   RunCalls();
+  virtual_now += absl::Hours(2);  // nobody wants what has not arrived
+  for (Claim& claim : claims_) {
+    if (claim.deleting) Delete(claim);  // as the orchestrator repeats it
+    claim.locked = false;
+  }
   for (int round = 0; round < 2; ++round) Reconcile();
   CheckAtRest();
 }

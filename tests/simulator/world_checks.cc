@@ -10,7 +10,9 @@ namespace holdfast::simulator {
 
 void World::Check() {
   if (!problem_.empty()) return;
+  Observe();
   for (const Claim& claim : claims_) CheckClaim(claim);
+  CheckGroup(/*at_rest=*/false);
 }
 
 void World::CheckClaim(const Claim& claim) {
@@ -58,7 +60,10 @@ void World::CheckAccount(const Claim& claim) {
   const pool::VolumeRecord& record = *found->second->now.record;
   const Volume& volume = record.volume;
   if (!pool::IsUsable(volume.state)) return;
-  const Bytes promised = std::max(volume.capacity_bytes, record.grow_to_bytes);
+  const auto& image = found->second->now.image;
+  // A complete copy whose record is not up to date is counted by its size until it is completed.
+  if (volume.state == VolumeState::kCopying && image && image->copied) return;
+  const Bytes promised = PromisedTo(record, image ? &*image : nullptr);
   if (process_->ledger.ProvisionedTo(claim.id.uuid, volume.provisioning) != promised) {
     Fail(claim.spec.name + " is not accounted as its record has it");
   }
@@ -76,7 +81,7 @@ void World::CheckFiles(const Claim& claim, const Directory::Files& files, bool d
   }
   if (files.image->size < volume.capacity_bytes)
     Fail(name + " has less bytes than its record says");
-  if (volume.provisioning == Provisioning::kThick &&
+  if (volume.provisioning == Provisioning::kThick && !claim.is_snapshot() &&
       files.image->allocated < volume.capacity_bytes) {
     Fail(name + " is not thick");
   }
@@ -86,11 +91,16 @@ void World::CheckFiles(const Claim& claim, const Directory::Files& files, bool d
   if (volume.state == VolumeState::kReady && !files.image->mark.empty()) {
     Fail(name + " is recorded as never formatted, and marked");
   }
+  if (claim.is_copy() && !claim.is_snapshot() && !claim.tainted &&
+      volume.state == VolumeState::kReady && files.image->content.complete) {
+    Fail(name + " holds a copied filesystem, and is recorded as never formatted");
+  }
 }
 
 void World::CheckAtRest() {
   if (!problem_.empty()) return;
   Check();
+  CheckGroup(/*at_rest=*/true);
   Bytes thick = 0;
   Bytes thin = 0;
   for (const Claim& claim : claims_) {
@@ -102,9 +112,11 @@ void World::CheckAtRest() {
     const pool::VolumeRecord& record = *directory->now.record;
     if (!pool::IsUsable(record.volume.state)) return Fail("a volume is left half done");
     if (record.grow_to_bytes != 0) return Fail("a growth is left half done");
+    if (record.copy && !MayBeLeft(record)) return Fail("a copy is left half done");
     if (!process_->listed.contains(uuid)) return Fail("a volume is not listed");
     const bool is_thick = record.volume.provisioning == Provisioning::kThick;
-    (is_thick ? thick : thin) += record.volume.capacity_bytes;
+    const auto& image = directory->now.image;
+    (is_thick ? thick : thin) += PromisedTo(record, image ? &*image : nullptr);
   }
   const pool::Ledger& ledger = process_->ledger;
   if (ledger.Provisioned(Provisioning::kThick) != thick ||

@@ -6,6 +6,7 @@ import re
 
 import grpc
 import pytest
+from google.protobuf import descriptor_pb2
 
 import admin_pb2
 import csi_pb2
@@ -31,7 +32,11 @@ class Client:
         return self.call_method(METHODS[method], timeout, fields)
 
     def admin(self, method, **fields):
-        return self.call_method(ADMIN_METHODS[method], CALL_SECONDS, fields)
+        """One message of all the parts of a list."""
+        whole = ADMIN_METHODS[method].output_type._concrete_class()
+        for part in self.call_method(ADMIN_METHODS[method], CALL_SECONDS, fields):
+            whole.MergeFrom(part)
+        return whole
 
     def call_method(self, method, timeout, fields):
         with grpc.insecure_channel(self.target, options=CHANNEL_OPTIONS) as channel:
@@ -46,11 +51,21 @@ def request(method, fields):
     return method.input_type._concrete_class(**fields)
 
 
+def is_stream(method):
+    described = descriptor_pb2.MethodDescriptorProto()
+    method.CopyToProto(described)
+    return described.server_streaming
+
+
 def invoker(channel, method):
-    return channel.unary_unary(
+    """Makes calls of the method; one that answers with a stream returns a list."""
+    call = (channel.unary_stream if is_stream(method) else channel.unary_unary)(
         f"/{method.containing_service.full_name}/{method.name}",
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=method.output_type._concrete_class.FromString)
+    if not is_stream(method):
+        return call
+    return lambda request, **options: list(call(request, **options))
 
 
 def code_of(error):

@@ -132,9 +132,9 @@ class Driver:
 
     def leftovers(self):
         """Returns a sentence for each file that a volume left in pool or state directory."""
-        expected = {"holdfast-pool.json", "lock", "volumes", "trash", "lost+found"}
+        expected = {"holdfast-pool.json", "lock", "volumes", "trash", "digests", "lost+found"}
         found = [path for path in self.pool.iterdir() if path.name not in expected]
-        for place in (self.pool / "volumes", self.pool / "trash",
+        for place in (self.pool / "volumes", self.pool / "trash", self.pool / "digests",
                       self.directory / "state" / "stages"):
             found += place.iterdir() if place.is_dir() else []
         return [f"file left: {path}" for path in found]

@@ -26,10 +26,10 @@ namespace holdfast::test {
 // A volume as the rest of the driver would handle it: an image, its device, a mount point.
 class FormattedVolume final {
  public:
-  FormattedVolume(const std::string& type, Bytes size)
+  FormattedVolume(const std::string& type, Bytes size, const os::LoopOptions& options = {})
       : filesystem_(fs::FindFilesystem(type)),
         image_(directory_.path("image"), size),
-        loop_(image_.fd()),
+        loop_(image_.fd(), options),
         device_(loop_->block) {
     REQUIRE(::mkdir(path().c_str(), 0700) == 0);
   }

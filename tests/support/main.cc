@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catch2's own main, compiled once.
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+#include "support/run_tests.h"
+
+int main(int argc, char** argv) { return holdfast::test::RunTests(argc, argv); }

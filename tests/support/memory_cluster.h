@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/group_service.h"
 #include "controller/router.h"
 #include "support/await.h"
 #include "support/csi_requests.h"
@@ -134,6 +135,7 @@ struct MemoryCluster {
   MemoryService own{"", {"shared"}, /*attach=*/true};
   controller::Router router{
       {kDriverName, true, hub, own.pools, *own.service, own.locks, own.calls}};
+  controller::GroupService groups{{kDriverName, own.service->groups(), own.locks, own.calls, &hub}};
   InProcessServer server{&hub.service(), &router};
   std::unique_ptr<Stub> stub = std::make_unique<Stub>(server.NewChannel());
   std::list<MemoryNode> nodes;  // the last: their streams belong to the server

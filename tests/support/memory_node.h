@@ -33,14 +33,21 @@ struct MemoryService {
       REQUIRE_OK(pools.Add(std::make_unique<MemoryPool>(name, node)));
     }
     calls.SetReady();
-    service.emplace(controller::Service::Environment{kDriverName, node, attach, pools, node_state,
-                                                     locks, calls});
+    environment.emplace(controller::Service::Environment{kDriverName, node, attach, pools,
+                                                         node_state, locks, calls});
+    Restart();
+  }
+  // As after a kill, with what the pools have.
+  void Restart() {
+    service.reset();
+    service.emplace(*environment);
   }
   TempDirectory state;
   pool::Pools pools;
   state::NodeState node_state = Value(state::NodeState::Open(state.fd()));
   KeyLock locks;
   rpc::CallRunner calls;
+  std::optional<controller::Service::Environment> environment;
   std::optional<controller::Service> service;
 };
 
@@ -72,6 +79,13 @@ class MemoryNode final {
         peer_->Join(description, parts, [this](const auto& command) { return Answer(command); });
     if (!joined) FAIL(peer_->AwaitEnd());
     REQUIRE(hub_.WaitFor(name_, Patience()));
+  }
+
+  // The node's process is killed, and starts again.
+  void Restart() {
+    Leave();
+    own_.Restart();
+    Connect();
   }
 
   // When it returns, the hub has noticed that the node is gone.
@@ -110,6 +124,19 @@ class MemoryNode final {
     return controller::Execute(*own_.service, command);
   }
 
+  // From now on it has that pool, too, which every node reaches.
+  MemoryPool& Serve(const std::string& pool) {
+    REQUIRE_OK(own_.pools.Add(std::make_unique<MemoryPool>(pool, "")));
+    return Find(pool);
+  }
+  MemoryPool& Find(const std::string& pool) {
+    return static_cast<MemoryPool&>(*Value(own_.pools.Find(pool)));
+  }
+
+  // Its pool.
+  MemoryPool& pool() { return Find("default"); }
+  KeyLock& locks() { return own_.locks; }
+
   // The commands that have arrived since the last query.
   std::vector<link::v1::Command> TakeCommands() {
     const std::lock_guard lock(mutex_);
@@ -143,6 +170,13 @@ class MemoryNode final {
     spec.capacity.required = kMiB;
     spec.filesystem = "ext4";
     REQUIRE_OK(Value(own_.pools.Find("default"))->Create(spec));
+  }
+  void Remove(const std::string& volume) {
+    pool::Pool* const pool = Value(own_.pools.Find("default"));
+    REQUIRE_OK(pool->Delete(pool->IdForName(volume)));
+  }
+  [[nodiscard]] std::size_t CountSnapshots() const {
+    return Value(Value(own_.pools.Find("default"))->ListSnapshots("", 0)).size();
   }
   // The same for a snapshot of the volume; returns its id.
   std::string Snap(const std::string& volume, const std::string& name) {

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "controller/group_service.h"
 #include "controller/service.h"
+#include "controller/snapshot_metadata_service.h"
 #include "identity/service.h"
 #include "node/service.h"
 #include "support/memory_pool.h"
@@ -30,7 +32,7 @@ struct Rpc {
   std::function<grpc::Status(const Fill&)> call;
 };
 
-// The three services over a pool in memory.
+// The services over a pool in memory.
 struct Services {
   static constexpr char kDriver[] = "csi.holdfast.dev";
   static constexpr char kNode[] = "n1";
@@ -42,10 +44,14 @@ struct Services {
 
   [[nodiscard]] std::vector<Rpc> IdentityRpcs();
   [[nodiscard]] std::vector<Rpc> ControllerRpcs();
+  [[nodiscard]] std::vector<Rpc> GroupControllerRpcs();
+  [[nodiscard]] std::vector<Rpc> MetadataRpcs();
   [[nodiscard]] std::vector<Rpc> NodeRpcs();
   [[nodiscard]] std::vector<Rpc> AllRpcs() {
     std::vector<Rpc> all = IdentityRpcs();
     for (Rpc& rpc : ControllerRpcs()) all.push_back(std::move(rpc));
+    for (Rpc& rpc : GroupControllerRpcs()) all.push_back(std::move(rpc));
+    for (Rpc& rpc : MetadataRpcs()) all.push_back(std::move(rpc));
     for (Rpc& rpc : NodeRpcs()) all.push_back(std::move(rpc));
     return all;
   }
@@ -57,6 +63,9 @@ struct Services {
   rpc::CallRunner calls;
   identity::Service identity{kDriver, pools, calls, {}};
   controller::Service controller{{kDriver, kNode, false, pools, node_state, volume_locks, calls}};
+  controller::GroupService groups{{kDriver, controller.groups(), volume_locks, calls}};
+  controller::SnapshotMetadataService metadata{
+      calls, [this](const auto& question, auto) { return controller.FindRanges(question); }};
   node::Service node{{kDriver, kNode, 0, pools, node_state, volume_locks, calls}};
 };
 
@@ -100,6 +109,33 @@ inline std::vector<Rpc> Services::ControllerRpcs() {
           HOLDFAST_RPC(service, ControllerExpandVolume),
           HOLDFAST_RPC(service, ControllerGetVolume),
           HOLDFAST_RPC(service, ControllerModifyVolume)};
+}
+
+inline std::vector<Rpc> Services::GroupControllerRpcs() {
+  using Base = csi::v1::GroupController::Service;
+  Base& service = groups;
+  return {HOLDFAST_RPC(service, GroupControllerGetCapabilities),
+          HOLDFAST_RPC(service, CreateVolumeGroupSnapshot),
+          HOLDFAST_RPC(service, DeleteVolumeGroupSnapshot),
+          HOLDFAST_RPC(service, GetVolumeGroupSnapshot)};
+}
+
+// Streams, which are refused before anything is sent.
+template <typename Request, typename Response>
+Rpc MakeStreamRpc(csi::v1::SnapshotMetadata::Service& service, std::string name,
+                  grpc::Status (csi::v1::SnapshotMetadata::Service::*method)(
+                      grpc::ServerContext*, const Request*, grpc::ServerWriter<Response>*)) {
+  return {std::move(name), [&service, method](const Fill& fill) {
+            Request request;
+            fill(request);
+            return (service.*method)(nullptr, &request, nullptr);
+          }};
+}
+
+inline std::vector<Rpc> Services::MetadataRpcs() {
+  using Base = csi::v1::SnapshotMetadata::Service;
+  return {MakeStreamRpc(metadata, "GetMetadataAllocated", &Base::GetMetadataAllocated),
+          MakeStreamRpc(metadata, "GetMetadataDelta", &Base::GetMetadataDelta)};
 }
 
 inline std::vector<Rpc> Services::NodeRpcs() {

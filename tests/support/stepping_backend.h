@@ -18,9 +18,10 @@ class SteppingBackend final : public simulator::MemoryBackend {
   SteppingBackend(simulator::Machine& machine, simulator::Faults& faults)
       : MemoryBackend(machine, faults), machine_(machine), faults_(faults) {}
 
-  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(
-      const pool::VolumeRecord& source) override {
-    return pool::CopyProgress{.data_bytes = 2 * kStep, .source_version = VersionOf(source)};
+  absl::StatusOr<std::optional<pool::CopyProgress>> PlanCopy(const pool::VolumeRecord& source,
+                                                             VolumeRole) override {
+    const std::string version = needs_source ? VersionOf(source) : "";
+    return pool::CopyProgress{.data_bytes = 2 * kStep, .source_version = version};
   }
   absl::StatusOr<std::string> Copy(const pool::VolumeRecord&,
                                    const pool::VolumeRecord& record) override {
@@ -28,7 +29,7 @@ class SteppingBackend final : public simulator::MemoryBackend {
   }
   absl::Status RequireUnchanged(const pool::VolumeRecord& source,
                                 const pool::VolumeRecord& record) override {
-    if (VersionOf(source) == record.copy->source_version) return absl::OkStatus();
+    if (!needs_source || VersionOf(source) == record.copy->source_version) return absl::OkStatus();
     return FailedPrecondition("the source was changed");
   }
   absl::StatusOr<Bytes> CopyOn(const pool::VolumeRecord& source,
@@ -51,6 +52,7 @@ class SteppingBackend final : public simulator::MemoryBackend {
   }
 
   absl::Status failure;
+  bool needs_source = true;
   std::vector<Bytes> starts;  // of each call, in steps
 
  private:

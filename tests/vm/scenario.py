@@ -27,14 +27,19 @@ class Kind:
     cut_during: tuple  # the operations that a power cut may hit; none: the scenario has no cuts
     latest_cut: int = 10  # how many of them are started before it, at most
     goes_on: bool = False  # `work` continues with the volumes of earlier boots
+    disk_fs: str = ""  # of the data disk; empty: as the caller wants it
 
 
 ALL = {
     "selftest": Kind(needs_driver=False, cut_during=("write",)),
     "ext4-online-growth": Kind(needs_driver=True, cut_during=()),
     "clock-jumps": Kind(needs_driver=True, cut_during=()),
+    "copies": Kind(needs_driver=True, cut_during=(), disk_fs="xfs"),
     "power-cut-create": Kind(needs_driver=True, cut_during=("create", "delete")),
     "power-cut-stage": Kind(needs_driver=True, cut_during=("stage", "unstage")),
+    "power-cut-snapshot": Kind(
+        needs_driver=True, disk_fs="xfs",
+        cut_during=("snapshot", "delete-snapshot", "create", "stage", "delete")),
     "power-cut-expand": Kind(needs_driver=True, cut_during=("expand", "expand-filesystem")),
     "power-cut-load": Kind(
         needs_driver=True, latest_cut=30, goes_on=True,

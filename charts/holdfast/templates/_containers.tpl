@@ -13,6 +13,8 @@ capabilities: {drop: [ALL]}
     - --csi-address=/csi/csi.sock
     # The call includes the allocation of a thick volume.
     - --timeout=60s
+    # Names of claims and volumes, which `holdfast volumes` shows.
+    - --extra-create-metadata
     # CreateVolume gets the one node that the scheduler chose, not the whole cluster.
     - --strict-topology
     - --enable-capacity

@@ -67,6 +67,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 {{- include "holdfast.snapshots.check" . }}
+{{- if and .Values.metrics.volumes (not .Values.metrics.enabled) }}
+{{- fail "metrics.volumes needs metrics.enabled: without it the pods serve no metrics" }}
+{{- end }}
+{{- range $name := list "podMonitor" "alerts" "dashboard" }}
+{{- $object := get $.Values.metrics $name }}
+{{- if and $object.enabled (not $.Values.metrics.enabled) }}
+{{- fail (printf "metrics.%s.enabled needs metrics.enabled: without it the pods serve no metrics" $name) }}
+{{- end }}
+{{- range $label, $text := $object.labels }}
+{{- if regexMatch "^(app\\.kubernetes\\.io|helm\\.sh)/" $label }}
+{{- fail (printf "metrics.%s.labels: the chart itself sets the label '%s'" $name $label) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if and (include "holdfast.inCeph" .) (eq .Values.provisioning "nodes") }}
 {{- fail "provisioning is nodes, but the controller creates the volumes of pools in Ceph: set provisioning to controller" }}
 {{- end }}

@@ -56,7 +56,6 @@ the root or contains another mount of the pod. */}}
     - --node-id=$(NODE_NAME)
     - --driver-name={{ .Values.driverName }}
     - --log-level={{ .Values.logLevel }}
-    - --endpoint=unix://{{ $socket }}
     - --state-dir={{ .Values.stateDir }}
     {{- range .Values.pools }}
     - {{ printf "--pool=%s" (include "holdfast.pool" (list . "node")) | quote }}
@@ -80,8 +79,13 @@ the root or contains another mount of the pod. */}}
     - --health-address={{ include "holdfast.node.probed" . }}:9808
     {{- if .Values.metrics.enabled }}
     - --metrics-address=:9809
+    {{- if .Values.metrics.volumes }}
+    - --volume-metrics
+    {{- end }}
     {{- end }}
   env:
+    # Also for what `kubectl exec` runs here.
+    - {name: CSI_ENDPOINT, value: {{ printf "unix://%s" $socket | quote }}}
     - name: NODE_NAME
       valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
     {{- if $topologyKeys }}

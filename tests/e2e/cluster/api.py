@@ -26,7 +26,11 @@ KINDS = {
     "StatefulSet": ("apis/apps/v1", "statefulsets", True),
     "StorageClass": ("apis/storage.k8s.io/v1", "storageclasses", False),
     "VolumeSnapshot": ("apis/snapshot.storage.k8s.io/v1", "volumesnapshots", True),
+    "VolumeSnapshotClass": ("apis/snapshot.storage.k8s.io/v1", "volumesnapshotclasses", False),
     "VolumeSnapshotContent": ("apis/snapshot.storage.k8s.io/v1", "volumesnapshotcontents", False),
+    "VolumeGroupSnapshot": ("apis/groupsnapshot.storage.k8s.io/v1", "volumegroupsnapshots", True),
+    "VolumeGroupSnapshotContent": ("apis/groupsnapshot.storage.k8s.io/v1",
+                                   "volumegroupsnapshotcontents", False),
     "VolumeAttachment": ("apis/storage.k8s.io/v1", "volumeattachments", False),
 }
 REQUEST_SECONDS = 30

@@ -9,16 +9,19 @@ from cluster.certificates import Authority
 from cluster.control_plane import SERVER, ControlPlane
 from cluster.node import Node
 from cluster.processes import run
+from cluster.sidecars import Sidecars
 
 
 class Cluster:
     """Must be created in private namespaces (network, processes, mounts), which end with it."""
 
-    def __init__(self, directory, tools, disk_size, nodes=2):
+    def __init__(self, directory, tools, disk_size, nodes=2, sidecars=None):
         self.directory = directory
         self.tools = tools
+        self.sidecars = sidecars or Sidecars(tools)
         authority = Authority(directory / "certificates", SERVER)
-        self.control_plane = ControlPlane(directory / "control-plane", tools, authority)
+        self.control_plane = ControlPlane(directory / "control-plane", tools, self.sidecars,
+                                          authority)
         self.api = self.control_plane.api
         self.nodes = {}
         for number in range(1, nodes + 1):
@@ -27,7 +30,8 @@ class Cluster:
 
     def start(self, archives=()):
         network.make_bridge()
-        archives = [*images.write_all(self.directory / "images", self.tools), *archives]
+        archives = [*images.write_all(self.directory / "images", self.tools, self.sidecars),
+                    *archives]
         with concurrent.futures.ThreadPoolExecutor() as pool:
             work = [pool.submit(self.control_plane.start)]
             work += [pool.submit(node.start_runtime, archives) for node in self.nodes.values()]
@@ -50,5 +54,6 @@ class Cluster:
     def stop(self):
         for node in self.nodes.values():
             node.crash()
-            node.disk.remove()
+            for disk in node.disks.values():
+                disk.remove()
         self.control_plane.stop()

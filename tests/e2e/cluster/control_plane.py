@@ -4,6 +4,7 @@
 from cluster import network
 from cluster.api import Api
 from cluster.processes import Process, run, until
+from cluster.sidecars import GROUP_GATE
 
 SERVER = f"https://{network.CONTROL_PLANE}:443"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -22,9 +23,10 @@ COREFILE = """.:53 {{
 
 
 class ControlPlane:
-    def __init__(self, directory, tools, authority):
+    def __init__(self, directory, tools, sidecars, authority):
         self.directory = directory
         self.tools = tools
+        self.sidecars = sidecars
         self.authority = authority
         directory.mkdir()
         self.admin = authority.kubeconfig("admin", "/O=system:masters/CN=admin")
@@ -43,7 +45,7 @@ class ControlPlane:
               "the default ServiceAccount does not come")
 
     def launch(self, program, *flags):
-        path = program if program == "etcd" else self.tools / program
+        path = program if program == "etcd" else self.sidecars.program(program)
         process = Process([path, *flags], self.directory / f"{program}.log")
         self.processes[program] = process.start()
         return process
@@ -92,8 +94,8 @@ class ControlPlane:
 
     def start_snapshot_controller(self):
         run(self.tools / "kubectl", "--kubeconfig", self.admin, "create", "--filename",
-            self.tools / "snapshot-crds")
-        self.launch("snapshot-controller", "--kubeconfig", self.admin)
+            self.sidecars.program("snapshot-crds"))
+        self.launch("snapshot-controller", GROUP_GATE, "--kubeconfig", self.admin)
 
     def start_dns(self):
         corefile = self.directory / "Corefile"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's own disk: an xfs filesystem in a sparse file, so that each node really has its own
-space."""
+"""A node's own disk: a filesystem in a sparse file, so that each node really has its own space."""
 
 import json
 import os
@@ -28,16 +27,17 @@ def locks_on(device):
 
 
 class Disk:
-    def __init__(self, image, size):
+    def __init__(self, image, size, filesystem="xfs"):
         self.image = image
         self.size = size
+        self.filesystem = filesystem
         self.device = None
         self.make()
 
     def make(self):
         with open(self.image, "xb") as file:
             file.truncate(self.size)
-        run("mkfs.xfs", "-q", self.image)
+        run(f"mkfs.{self.filesystem}", "-q", self.image)
         self.device = self.attach()
 
     def attach(self):

@@ -10,10 +10,6 @@ import tarfile
 
 BUSYBOX = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
 PAUSE = "registry.k8s.io/pause:3.10.2"
-PROVISIONER = "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0"
-RESIZER = "registry.k8s.io/sig-storage/csi-resizer:v2.2.0"
-ATTACHER = "registry.k8s.io/sig-storage/csi-attacher:v4.12.0"
-SNAPSHOTTER = "registry.k8s.io/sig-storage/csi-snapshotter:v8.6.0"
 
 PASSWD = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 
@@ -72,13 +68,13 @@ def write(archive, names, layer, entrypoint, command=()):
     return archive
 
 
-def write_all(directory, tools):
+def write_all(directory, tools, sidecars):
     """Writes the images that every node has, and returns their archives."""
     directory.mkdir()
     return [
         write(directory / "pause.tar", [PAUSE], program_layer("pause", tools / "pause"),
               ["/pause"]),
         write(directory / "busybox.tar", [BUSYBOX], busybox_layer(), [], ["sh"]),
-        *(write(directory / f"{name}.tar", [image], program_layer(name, tools / name), [f"/{name}"])
-          for name, image in (("csi-provisioner", PROVISIONER), ("csi-resizer", RESIZER),
-                              ("csi-attacher", ATTACHER), ("csi-snapshotter", SNAPSHOTTER)))]
+        *(write(directory / f"{name}.tar", [image], program_layer(name, sidecars.program(name)),
+                [f"/{name}"])
+          for name, image in sidecars.images().items())]

@@ -16,12 +16,12 @@ SETUP = """set -e
 hostname {name}
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
-mkdir /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/holdfast
+mkdir /var/lib/kubelet /var/lib/containerd /var/lib/cni
 mount --bind {directory}/kubelet /var/lib/kubelet
 mount --bind {directory}/containerd /var/lib/containerd
 mount --bind {directory}/cni /var/lib/cni
 mount --bind {directory}/log /var/log
-mount {disk} /var/lib/holdfast
+{disk_mounts}
 {cgroup_mounts}
 for sysctl in {sysctls}; do
   mount --bind {directory}/sysctl/$sysctl /proc/sys/$sysctl
@@ -31,11 +31,11 @@ mount --make-rshared /
 
 
 class Namespace:
-    def __init__(self, name, directory, tools, disk, cgroups):
+    def __init__(self, name, directory, tools, disks, cgroups):
         self.name = name
         self.cgroups = cgroups
         self.directory = directory
-        self.disk = disk
+        self.disks = disks  # by the path that each is mounted at
         for sub in STATE_DIRECTORIES:
             (directory / sub).mkdir()
         for sysctl, value in SYSCTLS.items():
@@ -51,7 +51,9 @@ class Namespace:
         self.init.start()
         assert self.pid
         self.wait_for_proc()
-        script = SETUP.format(name=self.name, directory=self.directory, disk=self.disk.device,
+        disks = "\n".join(f"mkdir -p {path}\nmount {disk.device} {path}"
+                          for path, disk in self.disks.items())
+        script = SETUP.format(name=self.name, directory=self.directory, disk_mounts=disks,
                               sysctls=" ".join(SYSCTLS),
                               cgroup_mounts="\n".join(self.cgroups.mount_commands()))
         self.run("sh", "-c", script)
@@ -78,7 +80,8 @@ class Namespace:
         return pathlib.Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def crash(self):
-        """The node gets no notice, and only its disk survives."""
+        """The node gets no notice, and only its disks survive."""
         self.init.kill()
         self.cgroups.clear()
-        self.disk.release()
+        for disk in self.disks.values():
+            disk.release()

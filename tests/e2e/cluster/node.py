@@ -13,6 +13,10 @@ from cluster.processes import until
 from cluster.runtime import Runtime
 
 
+DISK, COPYING_DISK = "/var/lib/holdfast", "/var/lib/disks/copying"
+COPYING_BYTES = 2 << 30
+
+
 class Node:
     def __init__(self, number, directory, tools, control_plane, disk_size):
         self.name = f"n{number}"
@@ -20,7 +24,10 @@ class Node:
         self.api = control_plane.api
         directory.mkdir()
         self.disk = Disk(directory / "disk.img", disk_size)
-        self.namespace = Namespace(self.name, directory, tools, self.disk,
+        # ext4 cannot share blocks between files.
+        self.disks = {DISK: self.disk,
+                      COPYING_DISK: Disk(directory / "copying.img", COPYING_BYTES, "ext4")}
+        self.namespace = Namespace(self.name, directory, tools, self.disks,
                                    Cgroups(f"{directory.parent.name}/{self.name}"))
         self.runtime = Runtime(number, self.namespace)
         self.kubelet = Kubelet(number, self.namespace, tools, control_plane.authority)
@@ -41,9 +48,10 @@ class Node:
 
     def replace(self):
         """A new machine with the same name replaces the crashed node."""
-        self.disk.remove()
-        self.disk.image.unlink()
-        self.disk.make()
+        for disk in self.disks.values():
+            disk.remove()
+            disk.image.unlink()
+            disk.make()
         shutil.rmtree(self.namespace.directory / "kubelet")
         (self.namespace.directory / "kubelet").mkdir()
 

@@ -41,7 +41,11 @@ class FilesUnderTest final : public PoolUnderTest {
       explicit Objects(FilesUnderTest& pool)
           : own_records(pool.process_->records, pool.verified_),
             own_backend(pool.process_->devices, pool.verified_,
-                        {.quiesce = nullptr, .rate = pool.process_->copy_rate, .cut = {}}, false),
+                        {.quiesce = nullptr,
+                         .rate = pool.process_->copy_rate,
+                         .unshared = pool.process_->unshared,
+                         .cut = {}},
+                        false),
             own_space(pool.process_->space, pool.verified_) {}
       pool::VolumeRecords& records() override { return own_records; }
       pool::VolumeBackend& backend() override { return own_backend; }
@@ -83,6 +87,7 @@ class FilesUnderTest final : public PoolUnderTest {
     file::ImageDevices devices{kTag, /*direct_io=*/false};
     file::FileSpace space{"p", pool::SpacePolicy{}};
     file::CopyRate copy_rate;
+    std::atomic<Bytes> unshared{0};
   };
   const Provisioning provisioning_;
   const test::TempDirectory root_;

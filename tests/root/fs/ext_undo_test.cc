@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs/ext_superblock.h"
+#include "fs/undo_file.h"
 #include "support/formatted_volume.h"
 
 namespace holdfast::fs {
@@ -100,6 +101,7 @@ TEST_CASE("a growth that only says that it went well is undone") {
   const auto result = RunWithUndo({.argv = {liar, volume.device().path},
                                    .successes = 0,
                                    .deadline = std::chrono::minutes(1),
+                                   .changes_superblocks_only = false,
                                    .verify = nullptr},
                                   volume.device(), volume.undo_path());
   CHECK(absl::IsInternal(result.status()));
@@ -107,6 +109,64 @@ TEST_CASE("a growth that only says that it went well is undone") {
   CHECK(BlocksOf(volume) == before);
   CHECK_FALSE(IsThere(volume.undo_path()));
   Run({"e2fsck", "-f", "-n", volume.device().path});
+}
+
+// A filesystem in which a program has torn the superblock, the last 1 KiB of 2, after it was saved.
+std::string TearSuperblock(const test::TempDirectory& directory, const char* end) {
+  const std::string program = directory.path("tear");
+  WriteFile(program,
+            fmt::format("#!/bin/sh\n"
+                        "printf xxxx | dd of=\"$1\" bs=1 seek=2044 conv=notrunc status=none\n"
+                        "{}\n",
+                        end));
+  REQUIRE(::chmod(program.c_str(), 0700) == 0);
+  return program;
+}
+
+TEST_CASE("a torn change of the superblock alone is undone, for every block size") {
+  const char* const block_size = GENERATE("1024", "2048", "4096");
+  FormattedVolume volume("ext4", kSize);
+  Run({"mkfs.ext4", "-q", "-F", "-b", block_size, volume.device().path});
+  const std::string before = volume.ReadDevice(0, 8192);
+  const test::TempDirectory directory;
+  const auto result =
+      RunWithUndo({.argv = {TearSuperblock(directory, "exit 0"), volume.device().path},
+                   .successes = 0,
+                   .deadline = std::chrono::minutes(1),
+                   .changes_superblocks_only = true,
+                   .verify = nullptr},
+                  volume.device(), volume.undo_path());
+  INFO(result.status());
+  CHECK(absl::IsInternal(result.status()));
+  CHECK(volume.ReadDevice(0, 8192) == before);
+  CHECK_FALSE(IsThere(volume.undo_path()));
+}
+
+TEST_CASE("a saved superblock is read as the undo file of e2fsprogs that it is") {
+  FormattedVolume volume("ext4", kSize);
+  volume.Make();
+  const std::string before = volume.ReadDevice(0, 8192);
+  REQUIRE(UndoFile::SaveSuperblock(volume.device(), volume.undo_path()).ok());
+  const test::TempDirectory directory;
+  Run({TearSuperblock(directory, "exit 0"), volume.device().path});
+  SECTION("after a power cut, by the next stage") {
+    REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+    CHECK_FALSE(IsThere(volume.undo_path()));
+    CHECK(volume.ReadDevice(0, 8192) == before);
+  }
+  SECTION("by a person") {
+    Run({"e2undo", "-f", volume.undo_path(), volume.device().path});
+    CHECK(ReadExtSuperblock(volume.device(), Mounted::kNo).ok());
+  }
+}
+
+TEST_CASE("what a kill left of a file that was being made is removed") {
+  FormattedVolume volume("ext4", kSize);
+  volume.Make();
+  const std::string unfinished = volume.undo_path() + ".tmp";
+  WriteFile(unfinished, "E2UN");
+  REQUIRE(UndoInterrupted(volume.device(), volume.undo_path()).ok());
+  CHECK_FALSE(IsThere(unfinished));
 }
 
 // e2undo of e2fsprogs 1.47 ends with 0 when a block cannot be written.
@@ -178,6 +238,7 @@ TEST_CASE("what a program that is stopped at its deadline did is undone") {
   const auto result = RunWithUndo({.argv = {slow, volume.device().path},
                                    .successes = 0,
                                    .deadline = std::chrono::seconds(2),
+                                   .changes_superblocks_only = false,
                                    .verify = nullptr},
                                   volume.device(), volume.undo_path());
   CHECK(absl::IsInternal(result.status()));
@@ -197,6 +258,7 @@ TEST_CASE("an undo file is written through to the disk") {
     return RunWithUndo({.argv = {looker, volume.device().path},
                         .successes = 0,
                         .deadline = std::chrono::minutes(1),
+                        .changes_superblocks_only = false,
                         .verify = nullptr},
                        volume.device(), undo_path);
   };

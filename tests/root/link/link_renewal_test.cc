@@ -102,11 +102,13 @@ struct Node {
                             return v1::Result();
                           },
                       .changes_space = [](const auto&) { return false; },
-                      .count_pools = [] { return std::size_t{0}; }},
+                      .count_pools = [] { return std::size_t{0}; },
+                      .note_link = [this](bool linked) { is_linked = linked; }},
              renewal) {}
   std::atomic<int> descriptions = 0;
   std::atomic<bool> slow_begun = false;
   std::atomic<bool> slow_may_end = false;
+  std::atomic<bool> is_linked = false;
   NodeLink link;  // the last: its threads use the others
 };
 
@@ -152,6 +154,17 @@ TEST_CASE("a node that is believed no more loses its link") {
   });
   controller.belief.believes = true;
   CHECK(controller.hub.WaitFor("n1", Patience()));
+}
+
+TEST_CASE("a node notes whether it has a link") {
+  auto controller = std::make_unique<Controller>("127.0.0.1", 0);
+  const int port = controller->port;
+  Node node("127.0.0.1:" + std::to_string(port), kNever);
+  Await([&] { return node.is_linked.load(); });
+  controller.reset();
+  Await([&] { return !node.is_linked; });
+  controller = std::make_unique<Controller>("127.0.0.1", port);
+  Await([&] { return node.is_linked.load(); });
 }
 
 // Replaces /etc/hosts, only in this process's own mount namespace.

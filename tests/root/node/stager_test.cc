@@ -96,7 +96,7 @@ TEST_CASE_METHOD(NodeFixture,
   xfs.filesystem = "xfs";
   CHECK_FAILS(Stage(mount, xfs), kFailedPrecondition, "has filesystem ext4");
   CHECK_FAILS(Stage(mount, BlockUse()), kFailedPrecondition, "is a mount volume");
-  CHECK_FAILS(Stage(block), kFailedPrecondition, "is a block volume");
+  CHECK_FAILS(Stage(block), kFailedPrecondition, "holds no filesystem");
   CHECK_FAILS(Stage(pool->IdForName("never made")), kNotFound, "");
   CHECK_FAILS(StageAt(mount, directory.path("none/globalmount"), MountUse()), kFailedPrecondition,
               "none");

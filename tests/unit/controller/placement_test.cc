@@ -26,7 +26,9 @@ link::NodeView NodeWith(const std::string& name, Bytes thick, Bytes thin,
   described.mutable_thick()->mutable_maximum_volume_size()->set_value(thick);
   described.mutable_thin()->set_available_capacity(thin);
   described.mutable_thin()->mutable_maximum_volume_size()->set_value(thin);
-  return {.name = name, .pools = std::make_shared<const link::v1::Pools>(std::move(pools))};
+  return {.name = name,
+          .pools = std::make_shared<const link::v1::Pools>(std::move(pools)),
+          .version = ""};
 }
 
 csi::v1::Topology At(const std::string& node) {

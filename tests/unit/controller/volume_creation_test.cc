@@ -57,7 +57,14 @@ struct Cluster {
   test::Belief belief;
   link::Hub hub;
   KeyLock locks;
-  VolumeCreation creation{test::kDriverName, hub, locks, nullptr};
+  absl::StatusOr<Content> own_content = NotFound("there is no such snapshot");
+  VolumeCreation creation{test::kDriverName,
+                          hub,
+                          locks,
+                          nullptr,
+                          {.describe = [this](const std::string&) { return own_content; },
+                           .hold = nullptr,
+                           .release = nullptr}};
   test::InProcessServer server{&hub.service()};
   std::list<MemoryNode> nodes;  // the last: their streams belong to the server
 };
@@ -327,6 +334,35 @@ TEST_CASE("a creation in doubt gives way to a volume that no node makes") {
   CHECK_FAILS(cluster.Create(CreateOf("pv"), In(kSoon)), kDeadlineExceeded, "'n1'");
   REQUIRE_OK(cluster.creation.LeaveNodes("pv"));
   CHECK(cluster.hub.names().FindSuperseded("pv", "n1"));
+}
+
+constexpr char kOwnSnapshot[] = "s:ceph::0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
+
+TEST_CASE("a snapshot of the controller's own pools is read by the node itself") {
+  Cluster cluster;
+  cluster.own_content = Content{.capacity_bytes = 8 * kMiB,
+                                .data_bytes = kMiB,
+                                .sector_size = 512,
+                                .access_type = AccessType::kMount,
+                                .filesystem = "ext4",
+                                .inherited_uuids = {},
+                                .version = "1"};
+  MemoryNode& n1 = cluster.Add("n1");
+  csi::v1::CreateVolumeRequest request = CreateOf("copy");
+  request.mutable_volume_content_source()->mutable_snapshot()->set_snapshot_id(kOwnSnapshot);
+  CHECK(cluster.PlaceOf(request) == "n1");
+  const std::vector<link::v1::Command> commands = n1.TakeCommands();
+  REQUIRE(commands.size() == 1);
+  CHECK(commands.front().incoming().content().version() == "1");
+  CHECK(commands.front().incoming().ticket().empty());
+  CHECK(commands.front().incoming().snapshot() == kOwnSnapshot);
+
+  // When it is gone, what was made of it is still found.
+  cluster.own_content = NotFound("there is no snapshot");
+  CHECK(cluster.PlaceOf(request) == "n1");
+  request.set_name("late");
+  CHECK_FAILS(cluster.Create(request), kNotFound, "there is no snapshot");
+  CHECK_FALSE(n1.Has("late"));
 }
 
 }  // namespace

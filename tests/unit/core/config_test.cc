@@ -131,6 +131,14 @@ TEST_CASE("addresses are checked by name") {
   CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "healthAddress");
 }
 
+TEST_CASE("metrics of volumes are served where metrics are") {
+  Config config = ValidConfig();
+  config.volume_metrics = true;
+  CHECK_FAILS(ValidateConfig(config), kInvalidArgument, "metricsAddress");
+  config.metrics_address = ":9809";
+  REQUIRE_OK(ValidateConfig(config));
+}
+
 TEST_CASE("a controller that attaches knows its nodes") {
   Config config = ValidConfig();
   CHECK_FALSE(config.attach);

@@ -53,6 +53,8 @@ void FillPlausibly(Message& request, const std::string& volume_id, const std::st
   for (const char* path : {"staging_target_path", "target_path", "volume_path"}) {
     SetText(request, path, directory + "/" + path);
   }
+  const auto* const sources = request.GetDescriptor()->FindFieldByName("source_volume_ids");
+  if (sources != nullptr) request.GetReflection()->AddString(&request, sources, volume_id);
   csi::v1::VolumeCapability capability;
   capability.mutable_mount();
   capability.mutable_access_mode()->set_mode(
@@ -107,8 +109,10 @@ TEST_CASE("no secret of any request is logged or answered") {
         std::set<std::string>{"CreateVolume", "DeleteVolume", "ControllerPublishVolume",
                               "ControllerUnpublishVolume", "ValidateVolumeCapabilities",
                               "CreateSnapshot", "DeleteSnapshot", "ListSnapshots", "GetSnapshot",
-                              "ControllerExpandVolume", "ControllerModifyVolume", "NodeStageVolume",
-                              "NodePublishVolume", "NodeExpandVolume"});
+                              "ControllerExpandVolume", "ControllerModifyVolume",
+                              "CreateVolumeGroupSnapshot", "DeleteVolumeGroupSnapshot",
+                              "GetVolumeGroupSnapshot", "GetMetadataAllocated", "GetMetadataDelta",
+                              "NodeStageVolume", "NodePublishVolume", "NodeExpandVolume"});
 }
 
 }  // namespace

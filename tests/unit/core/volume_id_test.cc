@@ -96,5 +96,31 @@ TEST_CASE("IsUuid takes the canonical lower-case form only") {
   CHECK_FALSE(IsUuid(text));
 }
 
+TEST_CASE("the id of a group snapshot follows from driver and name") {
+  const std::string id = GroupIdOf("csi.holdfast.dev", "group-1");
+  CHECK(id == GroupIdOf("csi.holdfast.dev", "group-1"));
+  CHECK(id != GroupIdOf("csi.holdfast.dev", "group-2"));
+  CHECK(id != GroupIdOf("other.holdfast.dev", "group-1"));
+  CHECK(IsGroupId(id));
+  CHECK_FALSE(VolumeId::Parse(id).has_value());
+  CHECK_FALSE(ParseSnapshotId(id).has_value());
+  for (const std::string& text :
+       std::vector<std::string>{"", "g:", "g:x", "G:" + id.substr(2), id + "x", id.substr(2)}) {
+    CHECK_FALSE(IsGroupId(text));
+  }
+}
+
+TEST_CASE("the name of a member says of which group it is") {
+  const std::string id = GroupIdOf("csi.holdfast.dev", "group-1");
+  const std::string uuid = id.substr(2);
+  const std::string name = GroupMemberName(id, uuid);
+  CHECK(name.size() <= 128);
+  CHECK(GroupOfMemberName(name) == id);
+  for (const std::string& text :
+       std::vector<std::string>{"", id, id + "/", id + "/x", uuid + "/" + uuid}) {
+    CHECK_FALSE(GroupOfMemberName(text).has_value());
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -73,15 +73,42 @@ TEST_CASE("which nodes may use a volume at once") {
         REQUIRE_OK(reach(mode, type, on_one_node));
       }
     }
-    for (const auto mode :
-         {Mode::kMultiNodeReaderOnly, Mode::kMultiNodeSingleWriter, Mode::kMultiNodeMultiWriter}) {
+    for (const auto mode : {Mode::kMultiNodeSingleWriter, Mode::kMultiNodeMultiWriter}) {
       CHECK_FAILS(reach(mode, type, true), kUnimplemented, "volume_capability.access_mode MULTI");
     }
+    REQUIRE_OK(reach(Mode::kMultiNodeReaderOnly, type, true));
     REQUIRE_OK(reach(Mode::kMultiNodeReaderOnly, type, false));
   }
   for (const auto mode : {Mode::kMultiNodeSingleWriter, Mode::kMultiNodeMultiWriter}) {
     REQUIRE_OK(reach(mode, AccessType::kBlock, false));
     CHECK_FAILS(reach(mode, AccessType::kMount, false), kInvalidArgument, "destroy each other");
+  }
+}
+
+TEST_CASE("only a raw block volume that was never formatted can be taken over") {
+  Volume volume;
+  volume.access_type = AccessType::kBlock;
+  volume.state = VolumeState::kReady;
+  VolumeUse use;
+  use.access_type = AccessType::kMount;
+  CHECK(IsToBeTakenOver(volume, use));
+  REQUIRE_OK(RequireStageable(volume, use));
+  CHECK_FAILS(RequireSuitable(volume, use), kFailedPrecondition, "is a block volume");
+  SECTION("not as raw block") {
+    use.access_type = AccessType::kBlock;
+    CHECK_FALSE(IsToBeTakenOver(volume, use));
+    REQUIRE_OK(RequireStageable(volume, use));
+  }
+  SECTION("not one that is being copied") {
+    volume.state = VolumeState::kCopying;
+    CHECK_FAILS(RequireStageable(volume, use), kFailedPrecondition, "is a block volume");
+  }
+  SECTION("a filesystem volume is one already") {
+    volume.access_type = AccessType::kMount;
+    volume.filesystem = "ext4";
+    CHECK_FALSE(IsToBeTakenOver(volume, use));
+    use.filesystem = "xfs";
+    CHECK_FAILS(RequireStageable(volume, use), kFailedPrecondition, "has filesystem ext4");
   }
 }
 

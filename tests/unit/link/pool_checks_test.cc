@@ -20,6 +20,22 @@ v1::Pools Named(const std::vector<std::string>& names) {
   return pools;
 }
 
+TEST_CASE("undecided snapshots are those of groups, and few") {
+  v1::Pools pools = Named({"a"});
+  v1::Undecided& undecided = *pools.add_undecided();
+  undecided.set_group(std::string("g:") + kUuid);
+  undecided.set_member(std::string("s:a:n1:") + kUuid);
+  undecided.set_decides(std::string("s:a:n2:") + kUuid);
+  REQUIRE_OK(CheckPools(pools));
+  SECTION("no group") { undecided.set_group(kUuid); }
+  SECTION("a volume") { undecided.set_member(std::string("a:n1:") + kUuid); }
+  SECTION("decided by nothing") { undecided.clear_decides(); }
+  SECTION("too many") {
+    while (pools.undecided_size() <= kMaxUndecidedOfNode) *pools.add_undecided() = undecided;
+  }
+  CHECK_FAILS(CheckPools(pools), kInvalidArgument, "undecided");
+}
+
 TEST_CASE("a node has few pools, each once, with names and ids as pools have them") {
   v1::Pools good = Named({"a", "b"});
   REQUIRE_OK(CheckPools(good));

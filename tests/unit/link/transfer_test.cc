@@ -161,9 +161,15 @@ TEST_CASE("a ticket that is not used in time is void") {
 
 TEST_CASE("a target whose source does not come is sent away") {
   Fixture fixture({.joining = milliseconds(0)});
-  fixture.relay.SetSummon([](const auto&, const auto&) { return absl::OkStatus(); });
+  std::atomic<bool> summoned = false;
+  fixture.relay.SetSummon([&](const auto&, const auto&) {
+    summoned = true;
+    return absl::OkStatus();
+  });
   Copy copy;
   auto taken = std::async(std::launch::async, [&] { return fixture.Take(copy); });
+  // Before, the target itself would be the end that is late.
+  Await([&] { return summoned.load(); });
   Await([&] {
     fixture.relay.EndOverdue();
     return taken.wait_for(milliseconds(1)) == std::future_status::ready;
@@ -227,16 +233,16 @@ absl::Status TakeFrom(const v1::Part& part) {
   return taken;
 }
 
-v1::Part PartOf(Bytes offset, const std::string& bytes, const std::string& sha256) {
+v1::Part PartOf(Bytes offset, const std::string& bytes, const std::string& xxh3) {
   v1::Part part;
   part.mutable_data()->set_offset(offset);
   part.mutable_data()->set_bytes(bytes);
-  part.mutable_data()->set_sha256(sha256);
+  part.mutable_data()->set_xxh3(xxh3);
   return part;
 }
 
 TEST_CASE("what is not what the source read is not written") {
-  CHECK_FAILS(TakeFrom(PartOf(0, "abc", std::string(32, 'x'))), kDataLoss, "altered");
+  CHECK_FAILS(TakeFrom(PartOf(0, "abc", std::string(16, 'x'))), kDataLoss, "altered");
   CHECK_FAILS(TakeFrom(PartOf(0, "abc", "")), kDataLoss, "altered");
   CHECK_FAILS(TakeFrom(PartOf(kSize - 2, "abc", "")), kInvalidArgument, "3 bytes at");
   CHECK_FAILS(TakeFrom(PartOf(-1, "abc", "")), kInvalidArgument, "3 bytes at");

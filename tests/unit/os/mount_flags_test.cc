@@ -50,12 +50,12 @@ TEST_CASE("everything else is refused, naming the field, the place and the optio
 
 TEST_CASE("what is not one option is refused") {
   const std::string flag = GENERATE(
-      "", "=", "=x", "noatime,bind", "noatime,", ",noatime", " noatime", "noatime ", "no atime",
-      "noatime\n", "data=ordered\n", std::string("noatime\0bind", 12), "data=a\tb", "data=a\\,bind",
-      "data=\"a,bind\"", "data=\"ordered\"", "usrjquota=\"a,errors=panic,grpjquota=b\"",
-      "\"noatime\"", "context=\"a,errors=panic\"", "context=\"a,bind", "context=a,bind",
-      "context=\"a\",bind", "context=\"a\"b\"", "context=\"", "data=\xc3\xa4", "n\xc3\xa4me",
-      "noatime;bind");
+      as<std::string>(), "", "=", "=x", "noatime,bind", "noatime,", ",noatime", " noatime",
+      "noatime ", "no atime", "noatime\n", "data=ordered\n", std::string("noatime\0bind", 12),
+      "data=a\tb", "data=a\\,bind", "data=\"a,bind\"", "data=\"ordered\"",
+      "usrjquota=\"a,errors=panic,grpjquota=b\"", "\"noatime\"", "context=\"a,errors=panic\"",
+      "context=\"a,bind", "context=a,bind", "context=\"a\",bind", "context=\"a\"b\"", "context=\"",
+      "data=\xc3\xa4", "n\xc3\xa4me", "noatime;bind");
   CAPTURE(flag);
   CHECK(ValidateMountFlags({flag}, "f").code() == absl::StatusCode::kInvalidArgument);
 }

@@ -106,6 +106,10 @@ class HangingPool final : public Pool {
   }
   absl::Status FinishFormatting(const VolumeId& id) override { return inner_.FinishFormatting(id); }
   absl::Status FinishAdoption(const VolumeId& id) override { return inner_.FinishAdoption(id); }
+  absl::StatusOr<Volume> TakeOverFilesystem(const VolumeId& id, const std::string& filesystem,
+                                            const std::string& filesystem_uuid) override {
+    return inner_.TakeOverFilesystem(id, filesystem, filesystem_uuid);
+  }
   absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override {
     return inner_.FormattedUuid(id);
   }

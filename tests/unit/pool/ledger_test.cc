@@ -161,6 +161,10 @@ TEST_CASE("only the increment of a growth is given back") {
   ledger.Set("a", kThin, 400, 100);
   { REQUIRE_OK(ledger.Reserve("a", kThin, 300, Of({1000, 1000}), Unknown)); }
   CHECK(ledger.Provisioned(kThin) == 400);
+  CHECK(ledger.Unallocated(kThin) == 300);
+  CHECK(ledger.AllocatedTo("a") == 100);
+  CHECK(ledger.AllocatedTo("b") == 0);
+  CHECK(ledger.Unallocated(kThick) == 0);
 }
 
 TEST_CASE("a moved reservation is given back once") {

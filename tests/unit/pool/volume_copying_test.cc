@@ -148,6 +148,37 @@ TEST_CASE_METHOD(Fixture, "a snapshot whose volume was changed never becomes rea
   REQUIRE_OK(volumes.Delete(kSnapshot, VolumeRole::kSnapshot));
 }
 
+TEST_CASE_METHOD(Fixture, "a volume whose source was changed is removed, with or without a call") {
+  const VolumeSpec spec = CopySpec({VolumeRole::kVolume, kOrigin});
+  REQUIRE(absl::IsAborted(Restore(spec).status()));
+  Content(kOrigin).data = "new";
+  if (GENERATE(true, false)) {
+    CHECK(Value(volumes.Repair(kCopy)));
+  } else {
+    CHECK_FAILS(Restore(spec).status(), kFailedPrecondition, "was changed");
+  }
+  CHECK_FALSE(machine.volumes.contains(kCopy.uuid));
+  CHECK(ledger.ProvisionedTo(kCopy.uuid, Provisioning::kThick) != kSize);
+}
+
+TEST_CASE_METHOD(Fixture, "a copy that needs no source any more outlives it") {
+  backend.needs_source = false;
+  const VolumeSpec spec = CopySpec({VolumeRole::kVolume, kOrigin});
+  CHECK_FAILS(Restore(spec).status(), kAborted, "at 4 KiB of 16 KiB");
+  listed.erase(kOrigin.uuid);
+  machine.volumes.erase(kOrigin.uuid);
+  Finish(kCopy);
+  CHECK(Value(Restore(spec)).volume.state == VolumeState::kInherited);
+}
+
+TEST_CASE_METHOD(Fixture, "a snapshot that a failed call made is accounted by the next one") {
+  REQUIRE_OK(Cut().status());
+  Finish(kSnapshot);
+  space.Release(kSnapshot.uuid);
+  REQUIRE_OK(Cut().status());
+  CHECK(ledger.ProvisionedTo(kSnapshot.uuid, Provisioning::kThick) > 0);
+}
+
 TEST_CASE_METHOD(Fixture, "a copy continues where it was after a kill") {
   REQUIRE_OK(Cut().status());
   REQUIRE_OK(volumes.Repair(kSnapshot).status());

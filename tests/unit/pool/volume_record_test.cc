@@ -72,6 +72,24 @@ void CheckSame(const VolumeRecord& left, const VolumeRecord& right) {
   CHECK(left.sector_size == right.sector_size);
 }
 
+TEST_CASE("a record has the names of what it was made for, where they are known") {
+  VolumeRecord record = Formatted();
+  CHECK_FALSE((EncodeRecord(record).find("requested_by") != std::string::npos));
+  CHECK_FALSE(test::Value(DecodeRecord(EncodeRecord(record))).volume.requested_by);
+  record.volume.requested_by = {.name_space = "shop", .name = "orders", .content = ""};
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+}
+
+TEST_CASE("a record whose names no object can have is damaged") {
+  const std::vector<RequestingObjects> impossible = {
+      {"", "", ""}, {"Shop", "", ""}, {"", "a/b", ""}, {"", "", "\x1b[2J"}};
+  for (const RequestingObjects& objects : impossible) {
+    VolumeRecord record = Formatted();
+    record.volume.requested_by = objects;
+    CHECK(absl::IsInternal(DecodeRecord(EncodeRecord(record)).status()));
+  }
+}
+
 TEST_CASE("a record is read back as it was written") {
   CheckSame(test::Value(DecodeRecord(EncodeRecord(Formatted()))), Formatted());
   CheckSame(test::Value(DecodeRecord(EncodeRecord(Block()))), Block());
@@ -82,6 +100,45 @@ TEST_CASE("a copy is read back with its progress, also as a tombstone") {
   CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
   record.volume.state = VolumeState::kDeleting;
   CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+}
+
+VolumeRecord Member() {
+  VolumeRecord record = Block();
+  record.volume.role = VolumeRole::kSnapshot;
+  record.volume.state = VolumeState::kCut;
+  record.volume.source = ContentSource{VolumeRole::kVolume, {"p", "n", kFilesystemUuid}};
+  record.volume.group = SnapshotGroup{
+      .id = std::string("g:") + kUuid,
+      .members = {ToSnapshotId({"p", "n1", kUuid}), ToSnapshotId({"p", "n2", kUuid})}};
+  return record;
+}
+
+TEST_CASE("a member of a group snapshot is read back, decided or not") {
+  VolumeRecord record = Member();
+  record.volume.state = GENERATE(VolumeState::kAllocating, VolumeState::kCut, VolumeState::kReady,
+                                 VolumeState::kDeleting);
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+}
+
+TEST_CASE("an impossible group snapshot is refused") {
+  VolumeRecord record = Member();
+  SECTION("undecided without a group") { record.volume.group.reset(); }
+  SECTION("of a volume") { record.volume.role = VolumeRole::kVolume; }
+  SECTION("another id") { record.volume.group->id = kUuid; }
+  SECTION("without members") { record.volume.group->members.clear(); }
+  SECTION("not sorted") {
+    std::swap(record.volume.group->members[0], record.volume.group->members[1]);
+  }
+  SECTION("a volume among them") { record.volume.group->members[0] = "p:n:" + std::string(kUuid); }
+  CHECK_FAILS(DecodeRecord(EncodeRecord(record)), kInternal, "impossible group snapshot");
+}
+
+TEST_CASE("the depth of a clone is read back, and an impossible one is refused") {
+  VolumeRecord record = Formatted();
+  record.clone_depth = 3;
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+  record.clone_depth = GENERATE(-1, 16);
+  CHECK_FAILS(DecodeRecord(EncodeRecord(record)), kInternal, "impossible clone depth");
 }
 
 TEST_CASE("an impossible progress of a copy is refused") {

@@ -30,6 +30,25 @@ TEST_CASE("names that Holdfast cannot have given are nobody's") {
   }
 }
 
+TEST_CASE("a snapshot's name tells its image, and its own UUID") {
+  constexpr char kSnapshot[] = "1b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
+  const SnapshotName name{NewImageName(kUuid), NewImageName(kSnapshot)};
+  const auto parsed = ParseSnapshotName(name.ToString());
+  REQUIRE(parsed.has_value());
+  CHECK(parsed->image == name.image);
+  CHECK(parsed->snapshot == name.snapshot);
+  CHECK(UuidOfBytes(name.ToString()) == kSnapshot);
+  CHECK(UuidOfBytes(name.image) == kUuid);
+  CHECK_FALSE(ParseSnapshotName(name.image).has_value());
+  CHECK_FALSE(UuidOfImage(name.ToString()).has_value());
+  for (const std::string& foreign :
+       {"golden@" + name.snapshot, name.image + "@by-hand", name.image + "@", "@" + name.snapshot,
+        name.ToString() + "@" + name.snapshot}) {
+    INFO(foreign);
+    CHECK_FALSE(UuidOfBytes(foreign).has_value());
+  }
+}
+
 TEST_CASE("a number without a mapped image is nobody's") {
   const auto owner = os::DeviceOwners({RbdProof()}).OwnerOf(std::string("rbd1000000"));
   REQUIRE(owner.ok());

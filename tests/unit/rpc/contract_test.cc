@@ -62,10 +62,12 @@ Advertised Read(const Response& response, const std::map<std::string, Names>& me
   return advertised;
 }
 
-TEST_CASE("the table has every method of the contract's three services") {
+TEST_CASE("the table has every method of the contract's services") {
   Services services;
   CHECK(NamesOf(services.IdentityRpcs()) == MethodsOf("Identity"));
   CHECK(NamesOf(services.ControllerRpcs()) == MethodsOf("Controller"));
+  CHECK(NamesOf(services.GroupControllerRpcs()) == MethodsOf("GroupController"));
+  CHECK(NamesOf(services.MetadataRpcs()) == MethodsOf("SnapshotMetadata"));
   CHECK(NamesOf(services.NodeRpcs()) == MethodsOf("Node"));
 }
 
@@ -89,6 +91,12 @@ TEST_CASE("every RPC answers an empty request with its one right code") {
       {"ControllerExpandVolume", grpc::INVALID_ARGUMENT},
       {"ControllerGetVolume", grpc::INVALID_ARGUMENT},
       {"ControllerModifyVolume", grpc::UNIMPLEMENTED},
+      {"GroupControllerGetCapabilities", grpc::OK},
+      {"CreateVolumeGroupSnapshot", grpc::INVALID_ARGUMENT},
+      {"DeleteVolumeGroupSnapshot", grpc::INVALID_ARGUMENT},
+      {"GetVolumeGroupSnapshot", grpc::INVALID_ARGUMENT},
+      {"GetMetadataAllocated", grpc::INVALID_ARGUMENT},
+      {"GetMetadataDelta", grpc::INVALID_ARGUMENT},
       {"NodeStageVolume", grpc::INVALID_ARGUMENT},
       {"NodeUnstageVolume", grpc::INVALID_ARGUMENT},
       {"NodePublishVolume", grpc::INVALID_ARGUMENT},
@@ -154,6 +162,21 @@ TEST_CASE("the controller advertises exactly the RPCs that it implements") {
         Names{"CLONE_VOLUME", "SINGLE_NODE_MULTI_WRITER", "VOLUME_CONDITION"});
 }
 
+TEST_CASE("the group controller advertises exactly the RPCs that it implements") {
+  const test::CapturedStderr captured;
+  Services services;
+  csi::v1::GroupControllerGetCapabilitiesResponse response;
+  REQUIRE(services.groups.GroupControllerGetCapabilities(nullptr, nullptr, &response).ok());
+  const Advertised advertised = Read<csi::v1::GroupControllerServiceCapability>(
+      response,
+      {{"CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT",
+        {"CreateVolumeGroupSnapshot", "DeleteVolumeGroupSnapshot", "GetVolumeGroupSnapshot"}}});
+  Names implemented = Implemented(services.GroupControllerRpcs());
+  CHECK(implemented.erase("GroupControllerGetCapabilities") == 1);
+  CHECK(advertised.rpcs == implemented);
+  CHECK(advertised.features.empty());
+}
+
 TEST_CASE("the node advertises exactly the RPCs that it implements") {
   const test::CapturedStderr captured;
   Services services;
@@ -188,7 +211,8 @@ TEST_CASE("the plugin says who it is and what it has") {
                      ? Plugin::Service::Type_Name(capability.service().type())
                      : Plugin::VolumeExpansion::Type_Name(capability.volume_expansion().type()));
   }
-  CHECK(names == Names{"CONTROLLER_SERVICE", "VOLUME_ACCESSIBILITY_CONSTRAINTS", "ONLINE"});
+  CHECK(names == Names{"CONTROLLER_SERVICE", "GROUP_CONTROLLER_SERVICE",
+                       "VOLUME_ACCESSIBILITY_CONSTRAINTS", "SNAPSHOT_METADATA_SERVICE", "ONLINE"});
 }
 
 }  // namespace

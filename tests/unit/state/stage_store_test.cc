@@ -22,7 +22,8 @@ StageRecord Record() {
   record.staging_path = "/var/lib/kubelet/globalmount";
   record.access_mode = AccessMode::kSingleNodeMultiWriter;
   record.mount_flags = {"noatime"};
-  record.publications["/pods/a"] = {AccessMode::kSingleNodeMultiWriter, true, {"ro", "noexec"}};
+  record.publications["/pods/a"] = {
+      AccessMode::kSingleNodeMultiWriter, true, {"ro", "noexec"}, "shop/web-0"};
   record.publications["/pods/b"] = {};
   return record;
 }
@@ -50,6 +51,25 @@ TEST_CASE_METHOD(Fixture, "what was staged is known again, also to the next proc
     CHECK(found.access_mode == Record().access_mode);
     CHECK(found.mount_flags == Record().mount_flags);
     CHECK(found.publications == Record().publications);
+  }
+}
+
+TEST_CASE("publications for two pods are alike, and in another way they are not") {
+  const Publication one = Record().publications["/pods/a"];
+  Publication other = one;
+  other.pod = "shop/web-1";
+  CHECK(one.IsLike(other));
+  CHECK_FALSE(one == other);
+  other.read_only = false;
+  CHECK_FALSE(one.IsLike(other));
+}
+
+TEST_CASE_METHOD(Fixture, "a pod's name is left out if it cannot be one") {
+  for (const char* const pod : {"web-0", "shop/", "shop/web/0", "shop/\x1b[2J", "Shop/web"}) {
+    StageRecord odd = Record();
+    odd.publications["/pods/a"].pod = pod;
+    REQUIRE_OK(store.Write(odd));
+    CHECK(test::Value(store.Find(kId)).publications["/pods/a"].pod.empty());
   }
 }
 

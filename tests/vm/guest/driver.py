@@ -29,6 +29,8 @@ class Volume:
     id: str = ""
     mode: str = "SINGLE_NODE_WRITER"
     mkfs_options: str = ""
+    source: str = ""  # the id of the snapshot that it is created from
+    pool: str = ""
 
     @property
     def staging_path(self):
@@ -48,7 +50,8 @@ class Volume:
 
     @property
     def parameters(self):
-        wanted = {"provisioning": self.provisioning, "mkfsOptions": self.mkfs_options}
+        wanted = {"provisioning": self.provisioning, "mkfsOptions": self.mkfs_options,
+                  "pool": self.pool}
         return {name: value for name, value in wanted.items() if value}
 
     @property
@@ -57,11 +60,17 @@ class Volume:
             mode=csi.VolumeCapability.AccessMode.Mode.Value(self.mode))
 
 
+@dataclasses.dataclass
+class GroupSnapshot:
+    id: str
+    members: dict  # ids of snapshots, by those of their volumes
+
+
 class Driver:
     """A running driver. Every call throws grpc.RpcError unless it is answered with OK."""
 
     def __init__(self, run_dir, call_limit_s=CALL_LIMIT_S, *, pool=f"default=file:{POOL}",
-                 node_id="vm", within=()):
+                 node_id="vm", within=(), role="all", flags=()):
         """`within` is a command that runs the driver in other namespaces."""
         self._limit_s = call_limit_s
         self._program = run_dir / "holdfast"
@@ -70,12 +79,14 @@ class Driver:
         self._socket = f"unix://{SOCKET_DIR}/{node_id}.sock"
         with open("/dev/ttyS0", "wb") as log:
             self._process = subprocess.Popen(
-                [*within, self._program, "serve", "--role=all", f"--endpoint={self._socket}",
-                 f"--node-id={node_id}", f"--state-dir=/data/state-{node_id}", f"--pool={pool}"],
+                [*within, self._program, "serve", f"--role={role}", f"--endpoint={self._socket}",
+                 f"--node-id={node_id}", f"--state-dir=/data/state-{node_id}", f"--pool={pool}",
+                 *flags],
                 stdout=log, stderr=log)
         self._channel = grpc.insecure_channel(self._socket)
         self._identity = csi_pb2_grpc.IdentityStub(self._channel)
         self._controller = csi_pb2_grpc.ControllerStub(self._channel)
+        self._groups = csi_pb2_grpc.GroupControllerStub(self._channel)
         self._node = csi_pb2_grpc.NodeStub(self._channel)
         self._wait_until_ready()
 
@@ -116,13 +127,63 @@ class Driver:
         self._process.kill()
         self._process.wait()
 
-    def create(self, volume):
-        answer = self._controller.CreateVolume(csi.CreateVolumeRequest(
+    def create(self, volume, snapshot="", clone_of=None):
+        """Empty, or from the id of a snapshot, or from a volume."""
+        request = csi.CreateVolumeRequest(
             name=volume.name, capacity_range=csi.CapacityRange(required_bytes=volume.size),
-            volume_capabilities=[volume.capability],
-            parameters=volume.parameters), timeout=self._limit_s)
+            volume_capabilities=[volume.capability], parameters=volume.parameters)
+        if snapshot or volume.source:
+            request.volume_content_source.snapshot.snapshot_id = snapshot or volume.source
+        if clone_of:
+            request.volume_content_source.volume.volume_id = clone_of.id
+        answer = self._controller.CreateVolume(request, timeout=self._limit_s)
         assert answer.volume.capacity_bytes >= volume.size, answer
         volume.id, volume.size = answer.volume.volume_id, answer.volume.capacity_bytes
+
+    def try_create(self, volume, **source):
+        """False while the answer is that its bytes are being copied."""
+        try:
+            self.create(volume, **source)
+            return True
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.ABORTED, error
+            return False
+
+    def snapshot(self, volume, name, **parameters):
+        """Returns its id."""
+        answer = self._controller.CreateSnapshot(csi.CreateSnapshotRequest(
+            source_volume_id=volume.id, name=name, parameters=parameters), timeout=self._limit_s)
+        assert answer.snapshot.ready_to_use, answer
+        return answer.snapshot.snapshot_id
+
+    def group_snapshot(self, volumes, name):
+        answer = self._groups.CreateVolumeGroupSnapshot(csi.CreateVolumeGroupSnapshotRequest(
+            name=name, source_volume_ids=[volume.id for volume in volumes]),
+            timeout=self._limit_s).group_snapshot
+        assert answer.ready_to_use and len(answer.snapshots) == len(volumes), answer
+        return GroupSnapshot(answer.group_snapshot_id, {
+            one.source_volume_id: one.snapshot_id for one in answer.snapshots})
+
+    def delete_group_snapshot(self, group):
+        self._groups.DeleteVolumeGroupSnapshot(csi.DeleteVolumeGroupSnapshotRequest(
+            group_snapshot_id=group.id, snapshot_ids=list(group.members.values())),
+            timeout=self._limit_s)
+
+    def capacity_of(self, node_id):
+        """Of the first of the node's own pools, as a controller knows it."""
+        where = csi.Topology(segments={"topology.csi.holdfast.dev/node": node_id})
+        return self._controller.GetCapacity(csi.GetCapacityRequest(
+            accessible_topology=where, parameters={"provisioning": "thin"}),
+            timeout=self._limit_s).available_capacity
+
+    def delete_snapshot(self, snapshot_id):
+        self._controller.DeleteSnapshot(csi.DeleteSnapshotRequest(snapshot_id=snapshot_id),
+                                        timeout=self._limit_s)
+
+    def snapshots(self):
+        """The ids of all."""
+        answer = self._controller.ListSnapshots(csi.ListSnapshotsRequest(), timeout=self._limit_s)
+        return {entry.snapshot.snapshot_id for entry in answer.entries}
 
     def delete(self, volume_id):
         self._controller.DeleteVolume(csi.DeleteVolumeRequest(volume_id=volume_id),
@@ -145,7 +206,7 @@ class Driver:
         answer = subprocess.run(
             [self._program, verb, "--output=json", f"--endpoint={self._socket}"], check=True,
             stdout=subprocess.PIPE, timeout=self._limit_s)
-        return json.loads(answer.stdout)
+        return json.loads(answer.stdout)[verb]
 
     def expand(self, volume, size):
         """Returns the size that the controller answers."""

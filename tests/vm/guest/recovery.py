@@ -7,7 +7,7 @@ import ledger
 import leftovers
 import promises
 import workload
-from driver import MIB, POOL, Driver
+from driver import MIB, POOL, Driver, Volume
 
 GROWTH = 64 * MIB
 
@@ -19,6 +19,7 @@ def check(run_dir):
     """
     driver, promised = recover(run_dir, ledger.read(run_dir))
     end_lives(driver, promised)
+    restore_snapshots(driver, promised)
     leftovers.Baseline(POOL, *promised.baseline).assert_restored()
     driver.stop()
 
@@ -34,6 +35,22 @@ def end_lives(driver, promised):
             workload.delete(driver, promise.volume)
             driver.delete(promise.volume.id)
     assert not driver.list(), f"volumes left after deleting all: {driver.list()}"
+
+
+def restore_snapshots(driver, promised):
+    """Each has the files that its volume had, which is gone by now."""
+    for number, snapshot in enumerate(list(promised.snapshots.values())):
+        copy = Volume(f"restored-in-the-end-{number}", snapshot.volume.size, fs=snapshot.volume.fs,
+                      source=snapshot.id)
+        workload.create(driver, copy)
+        workload.stage(driver, copy)
+        for name, checksum in snapshot.files.items():
+            found = workload.checksum(copy, name)
+            assert found == checksum, f"{name} in snapshot {snapshot.name} differs"
+        workload.unstage(driver, copy)
+        workload.delete(driver, copy)
+        workload.delete_snapshot(driver, snapshot.name, snapshot.id)
+    assert not driver.snapshots()
 
 
 def recover(run_dir, told):
@@ -56,9 +73,24 @@ def settle(driver, told):
     for promise in list(promised.volumes.values()):
         if promise.pending:
             repeat(driver, promised, promise)
+    settle_snapshots(driver, promised)
     known = {promise.volume.id for promise in promised.volumes.values()}
     assert driver.list().keys() == known, f"listed {driver.list()}, known {known}"
     return promised
+
+
+def settle_snapshots(driver, promised):
+    listed = driver.snapshots()
+    for snapshot in list(promised.snapshots.values()):
+        assert snapshot.id in listed or snapshot.pending, f"{snapshot} is lost: {listed}"
+        if snapshot.pending == "snapshot":
+            snapshot.id = workload.snapshot(driver, snapshot.volume, snapshot.name)
+            snapshot.pending = ""
+        elif snapshot.pending:
+            workload.delete_snapshot(driver, snapshot.name, snapshot.id)
+            del promised.snapshots[snapshot.name]
+    known = {snapshot.id for snapshot in promised.snapshots.values()}
+    assert driver.snapshots() == known, f"listed {driver.snapshots()}, known {known}"
 
 
 def assert_listed(driver, promised):

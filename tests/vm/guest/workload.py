@@ -31,6 +31,20 @@ def delete(driver, volume):
     ledger.ack("delete", volume.name)
 
 
+def snapshot(driver, origin, name):
+    """Returns its id."""
+    ledger.begin("snapshot", name, origin=origin.name)
+    snapshot_id = driver.snapshot(origin, name)
+    ledger.ack("snapshot", name, id=snapshot_id)
+    return snapshot_id
+
+
+def delete_snapshot(driver, name, snapshot_id):
+    ledger.begin("delete-snapshot", name)
+    driver.delete_snapshot(snapshot_id)
+    ledger.ack("delete-snapshot", name)
+
+
 def stage(driver, volume):
     """Returns the UUID of the filesystem."""
     ledger.begin("stage", volume.name)

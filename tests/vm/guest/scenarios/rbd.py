@@ -2,7 +2,8 @@
 
 import time
 
-from scenarios import rbd_evidence, rbd_lives, rbd_nodes, rbd_sanity, rbd_waiting
+from scenarios import (rbd_evidence, rbd_groups, rbd_lives, rbd_nodes, rbd_sanity, rbd_snapshots,
+                       rbd_waiting)
 from scenarios.rbd_ceph import CEPH, await_cluster, driver_on, mapped, wake_ceph
 
 LIVES = (rbd_lives.a_life_with_growth, rbd_lives.a_restart_under_writes, rbd_lives.raw_block,
@@ -13,11 +14,14 @@ NODES = (rbd_nodes.two_nodes, rbd_nodes.readers, rbd_nodes.writers_of_raw_block,
 WAITING = (rbd_waiting.a_store_that_stops_during_a_mapping,
            rbd_waiting.a_device_that_comes_too_late)
 EVIDENCE = (rbd_evidence.an_image_without_its_object_map, rbd_evidence.a_record_of_before)
+SNAPSHOTS = (rbd_snapshots.copies_beside_their_origin, rbd_snapshots.a_snapshot_under_writes,
+             rbd_snapshots.a_chain_of_clones, rbd_snapshots.a_mover_writes_a_block_device)
+GROUPS = (rbd_groups.on_one_node, rbd_groups.on_two_nodes)
 SANITY = (rbd_sanity.csi_sanity,)
 
 
 def run(run_dir):
-    run_steps(run_dir, LIVES + NODES + WAITING + EVIDENCE + SANITY)
+    run_steps(run_dir, LIVES + NODES + SNAPSHOTS + GROUPS + WAITING + EVIDENCE + SANITY)
 
 
 def lives(run_dir):
@@ -26,6 +30,14 @@ def lives(run_dir):
 
 def nodes(run_dir):
     run_steps(run_dir, NODES)
+
+
+def snapshots(run_dir):
+    run_steps(run_dir, SNAPSHOTS)
+
+
+def groups(run_dir):
+    run_steps(run_dir, GROUPS)
 
 
 def waiting(run_dir):

@@ -55,8 +55,9 @@ class GuestCeph(ceph_cluster.Ceph):
             daemon.wait()
 
 
-def driver_on(run_dir, pool, node_id="vm", within=()):
-    return Driver(run_dir, LIMIT_S, pool=pool, node_id=node_id, within=(*within, *CONFINED))
+def driver_on(run_dir, pool, node_id="vm", within=(), **options):
+    return Driver(run_dir, LIMIT_S, pool=pool, node_id=node_id, within=(*within, *CONFINED),
+                  **options)
 
 
 def answers(driver):

@@ -43,7 +43,7 @@ def one_mode(run_dir, pool, access, attach):
     specs, problem = suite.run(run_dir / "csi-sanity", directory, [server], access, "thin",
                                verbose=False, seconds=4 * LIMIT_S)
     problems += [problem, server.stop()]
-    skips = report.Skips(TESTS / "sanity" / "skips.txt", TESTS / "sanity" / "skips-rbd.txt")
+    skips = report.Skips(TESTS / "sanity" / "skips.txt")
     problems += [f"{spec.name}: {spec.text}" for spec in specs if spec.outcome == "failed"]
     problems += [f"skipped without an explanation: {spec.name}" for spec in specs
                  if spec.outcome == "skipped" and not skips.capability(spec.name)]
