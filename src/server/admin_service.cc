@@ -2,6 +2,7 @@
 #include "server/admin_service.h"
 
 #include "controller/node_calls.h"
+#include "core/volume_id.h"
 
 namespace holdfast::server {
 namespace {
@@ -10,13 +11,21 @@ absl::Status EndedByCaller() {
   return MakeStatus(absl::StatusCode::kCancelled, "the caller takes no more");
 }
 
+absl::Status Check(const admin::v1::ListRequest& request) {
+  if (!request.after().empty()) {
+    return InvalidArgument("after: '{}' continues a list over the link; leave it empty",
+                           request.after());
+  }
+  return request.node().empty() ? absl::OkStatus() : ValidateNodeId(request.node());
+}
+
 }  // namespace
 
 template <typename Response>
 absl::Status AdminService::ListOwn(const admin::v1::ListRequest& request,
                                    const std::function<bool(const Response&)>& send) const {
   if (!request.node().empty() && request.node() != own_.node()) return absl::OkStatus();
-  Part part{.after = request.after()};
+  Part part;
   do {
     Response response;
     RETURN_IF_ERROR(own_.Fill(part, response));
@@ -31,6 +40,7 @@ grpc::Status AdminService::List(grpc::ServerContext* context, const char* method
                                 const admin::v1::ListRequest& request,
                                 grpc::ServerWriter<Response>* writer) {
   return calls_.Run(context, {method, "", LogLevel::kDebug}, [&]() -> absl::Status {
+    RETURN_IF_ERROR(Check(request));
     const rpc::RunningStreams::Entry running(streams_, context);
     const std::function<bool(const Response&)> send = [&](const Response& part) {
       return writer->Write(part);
@@ -69,6 +79,7 @@ grpc::Status AdminService::ListNodes(grpc::ServerContext* context,
                                      const admin::v1::ListRequest* request,
                                      grpc::ServerWriter<admin::v1::ListNodesResponse>* writer) {
   return calls_.Run(context, {"ListNodes", "", LogLevel::kDebug}, [&]() -> absl::Status {
+    RETURN_IF_ERROR(Check(*request));
     const rpc::RunningStreams::Entry running(streams_, context);
     admin::v1::ListNodesResponse response;
     if (cluster_ != nullptr) {

@@ -65,7 +65,12 @@ void ListPart(const std::vector<pool::Pool*>& pools, const VolumeId& after, List
   }
 }
 
-VolumeId After(const Part& part) { return VolumeId::Parse(part.after).value_or(VolumeId{}); }
+absl::StatusOr<VolumeId> After(const Part& part) {
+  if (part.after.empty()) return VolumeId{};
+  const auto id = VolumeId::Parse(part.after);
+  if (!id) return InvalidArgument("after: '{}' begins no part of a list", part.after);
+  return *id;
+}
 
 }  // namespace
 
@@ -88,8 +93,9 @@ absl::Status OwnInventory::Fill(const Part& part, admin::v1::ListPoolsResponse& 
 }
 
 absl::Status OwnInventory::Fill(const Part& part, admin::v1::ListVolumesResponse& response) const {
+  ASSIGN_OR_RETURN(const VolumeId after, After(part));
   ListPart(
-      PoolsOf(part), After(part), &pool::Pool::List,
+      PoolsOf(part), after, &pool::Pool::List,
       [&](pool::Pool& pool, std::vector<Volume> volumes) {
         AddVolumes(pool, std::move(volumes), response);
       },
@@ -143,8 +149,9 @@ absl::Status OwnInventory::Fill(const Part& part,
     if (measured.ok()) use = *measured;
     return use;
   };
+  ASSIGN_OR_RETURN(const VolumeId after, After(part));
   ListPart(
-      PoolsOf(part), After(part), &pool::Pool::ListSnapshots,
+      PoolsOf(part), after, &pool::Pool::ListSnapshots,
       [&](pool::Pool& pool, const std::vector<Volume>& snapshots) {
         for (const Volume& snapshot : snapshots) {
           Describe(snapshot, use_of(pool, snapshot.id), *response.add_snapshots());
@@ -160,7 +167,7 @@ absl::Status OwnInventory::Fill(const Part& part,
   const std::vector<Reconciler::OpenLeftover> open = reconciler_.Open();
   std::size_t next = 0;
   if (!part.after.empty() && !absl::SimpleAtoi(part.after, &next)) {
-    return InvalidArgument("'{}' begins no part of a list of leftovers", part.after);
+    return InvalidArgument("after: '{}' begins no part of a list", part.after);
   }
   for (; next < open.size(); ++next) {
     Describe(open[next], *response.add_leftovers());

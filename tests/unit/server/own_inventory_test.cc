@@ -131,7 +131,12 @@ TEST_CASE_METHOD(Fixture, "other commands are not its, and what is no request is
   admin::v1::ListRequest odd;
   odd.set_after("x");
   command.set_request(odd.SerializeAsString());
-  CHECK(commands.CarryOut(command)->code() == grpc::StatusCode::INVALID_ARGUMENT);
+  for (const std::string& method :
+       {ListMethodOf(admin::v1::ListLeftoversResponse()), ListMethodOf(ListVolumesResponse()),
+        ListMethodOf(admin::v1::ListSnapshotsResponse())}) {
+    command.set_method(method);
+    CHECK(commands.CarryOut(command)->code() == grpc::StatusCode::INVALID_ARGUMENT);
+  }
 }
 
 }  // namespace
