@@ -36,8 +36,9 @@ constexpr std::array kKeys = [] {
 constexpr PoolSyntax kSyntax{.kind = "file",
                              .location = "DIRECTORY",
                              .help = R"(Image files: --pool=NAME=file:DIRECTORY, with the keys
-reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes provisioned
-per byte of room; 1), watermark=90% (no more thin space above this use; 90%),
+reserve=10Gi or 5% (room kept for the host; 5%, or 20% on a disk that kubelet uses),
+overcommit=1.5 (thin bytes provisioned per byte of room; 1),
+watermark=90% (no more thin space above this use; 90%),
 sectorSize=512 or 4096 (of new volumes; what suits the disk).)",
                              .keys = kKeys,
                              .is_shared = false,

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "file/data_copy.h"
 #include "file/digest_making.h"
+#include "file/eviction.h"
 #include "file/file_pool_call.h"
 #include "file/image_content.h"
 #include "file/image_copy.h"
@@ -55,7 +56,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                                                          const std::string& node_id,
                                                          int state_directory_fd,
                                                          pool::Quiesce quiesce, bool may_make) {
-  ASSIGN_OR_RETURN(const pool::SpacePolicy policy, pool::ParseSpacePolicy(config.keys));
+  ASSIGN_OR_RETURN(const pool::SpacePolicy given_policy, pool::ParseSpacePolicy(config.keys));
   ASSIGN_OR_RETURN(const auto given_sectors, ParseSectorSize(config.keys));
   ASSIGN_OR_RETURN(PoolDirectory directory, PoolDirectory::Open({.name = config.name,
                                                                  .path = config.location,
@@ -74,6 +75,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                       .topology = std::nullopt,
                       .sector_size = given_sectors.value_or(
                           BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io))};
+  const pool::SpacePolicy policy = WithReserveForKubelet(given_policy, pool.root);
   return std::unique_ptr<FilePool>(new FilePool(std::move(info), policy, std::move(directory),
                                                 direct_io, std::move(tag), std::move(quiesce)));
 }
