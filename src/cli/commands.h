@@ -26,6 +26,11 @@ void AddPoolsCommand(CLI::App& app, Action& run);
 void AddNodesCommand(CLI::App& app, Action& run);
 void AddLeftoversCommand(CLI::App& app, Action& run);
 
+// `holdfast audit`: what Kubernetes and Holdfast know differently; and the deletion of volumes that
+// no PersistentVolume has.
+void AddAuditCommand(CLI::App& app, Action& run);
+void AddDeleteVolumesCommand(CLI::App& app, Action& run);
+
 // `holdfast top`: what volumes in use read and write, and copies under way.
 void AddTopCommand(CLI::App& app, Action& run);
 
