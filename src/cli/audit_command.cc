@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kFooter[] = R"(Examples:
 
-  kubectl get pv -o json | holdfast audit -
+  holdfast audit pvs.json        that is what `kubectl get pv -o json` printed
   kubectl get pv,volumesnapshotcontent -o json | kubectl holdfast audit -
   kubectl get pv -o json | kubectl holdfast audit --adopt - | kubectl apply -f -
 

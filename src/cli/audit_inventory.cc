@@ -37,6 +37,7 @@ std::optional<std::string> Inventory::WhyUnknown(const VolumeId& id) const {
     return one.node() == id.node && (one.pool().empty() || one.pool() == id.pool);
   });
   if (missing != unreachable.end()) return missing->problem();
+  if (const auto declared = lost.find(id.node); declared != lost.end()) return declared->second;
   if (!id.node.empty() && !connected.contains(id.node)) {
     return fmt::format("node '{}' is not connected, and was not since the controller's start",
                        id.node);
@@ -75,6 +76,7 @@ absl::StatusOr<Inventory> TakeInventory(const std::shared_ptr<grpc::Channel>& ch
     }
   }
   for (const admin::v1::Node& node : nodes.nodes()) {
+    if (node.state() == "lost") inventory.lost.emplace(node.name(), node.problem());
     if (node.state() == "connected") inventory.connected.insert(node.name());
     if (node.state() != "local") continue;
     inventory.connected.insert(node.name());

@@ -4,6 +4,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,10 +19,11 @@ namespace holdfast::cli {
 
 // A controller lists all nodes, every other instance what it has itself.
 struct Inventory {
-  std::string driver;                // its name in Kubernetes
-  std::string node;                  // whose own things these are; empty on a controller
-  std::set<std::string> connected;   // nodes that were asked
-  bool looked_for_leftovers = true;  // the instance has examined its pools since its start
+  std::string driver;                       // its name in Kubernetes
+  std::string node;                         // whose own things these are; empty on a controller
+  std::set<std::string> connected;          // nodes that were asked
+  std::map<std::string, std::string> lost;  // nodes that are declared lost, and which pools
+  bool looked_for_leftovers = true;         // the instance has examined its pools since its start
   admin::v1::ListPoolsResponse pools;
   admin::v1::ListVolumesResponse volumes;
   admin::v1::ListSnapshotsResponse snapshots;

@@ -187,7 +187,7 @@ def test_snapshots(driver):
     ('{"kind": "Status"}', "not a list of PersistentVolumes"),
     ("[" * 1_000_000, "it is not an object"),
     ('{"a":' * 1_000_000, "nested"),
-])
+], ids=["empty", "no-json", "cut-off", "claims", "status", "array", "deep"])
 def test_what_is_no_list_is_refused_in_one_sentence(driver, text, problem):
     result = run(driver, text)
     error = command.refused(result, audit.INCOMPLETE, "holdfast: standard input: ", problem)

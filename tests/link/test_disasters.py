@@ -161,9 +161,16 @@ def with_a_disk(new_cluster, new_disk, directory):
     return Scene(new_cluster("n1", "n2"), directory), disk
 
 
+def restart_controller(scene):
+    scene.cluster.controller.server.kill()
+    scene.cluster.controller.start()
+    scene.cluster.wait_for("n1", "n2")
+
+
 def test_a_node_that_was_started_before_its_disk_was_mounted(with_a_disk):
-    """With its state directory gone it knows of no earlier pool, and makes a new one. The old one is
-    not harmed, whatever is deleted meanwhile."""
+    """With its state directory gone it knows of no earlier pool, and makes a new one. The controller
+    refuses that, unless it has not seen the earlier one; the old pool is not harmed, whatever is
+    deleted meanwhile."""
     scene, disk = with_a_disk
     node = scene.cluster.nodes["n1"]
     made = scene.create("pvc-0", "orders", "n1")
@@ -172,7 +179,9 @@ def test_a_node_that_was_started_before_its_disk_was_mounted(with_a_disk):
     disk.unmount()
     shutil.rmtree(node.directory / "state")
     node.start()
-    scene.cluster.wait_for("n1")
+    until(lambda: "another disk?" in node.log(), "the controller takes the new pool for the old one")
+    assert scene.audit(made, code=2)["unknown"] == [("node", "n1"), ("pv-without-data", "pvc-0")]
+    restart_controller(scene)
     assert scene.audit(made, code=1)["findings"] == [("pv-without-data", "pvc-0")]
     scene.delete(made)
     assert node.server.stop() is None
@@ -183,7 +192,7 @@ def test_a_node_that_was_started_before_its_disk_was_mounted(with_a_disk):
     assert node.server.stop() is None
     (node.directory / "state" / "pools" / "default.json").unlink()
     node.start()
-    scene.cluster.wait_for("n1")
+    restart_controller(scene)
     assert scene.audit(made, code=0) == CLEAN
     assert scene.read(node, made) == written
     scene.delete(made)
@@ -197,6 +206,7 @@ def move(scene, disk):
     assert n2.server.stop() is None
     disk.unmount()
     disk.mount_point = n2.directory / "moved"
+    disk.mount_point.mkdir()
     disk.mount()
     n2.server.command.append(f"--pool=moved=file:{disk.mount_point}")
     n2.start()

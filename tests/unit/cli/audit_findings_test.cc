@@ -93,6 +93,7 @@ TEST_CASE("nobody is asked about what cannot be known") {
   scene.owners.may_be_asked = false;
   scene.objects.volumes.push_back(scene.PersistentVolumeOf(VolumeOn("n2", 1)));
   SECTION("the node has never connected") { scene.inventory.connected.erase("n2"); }
+  SECTION("the node is declared lost") { scene.inventory.lost["n2"] = "declared lost: default"; }
   SECTION("the node does not answer") { scene.AddUnreachable("n2", ""); }
   SECTION("the pool does not answer") { scene.AddUnreachable("n2", "default"); }
   SECTION("the pool is not there") { scene.inventory.pools.mutable_pools()->RemoveLast(); }
