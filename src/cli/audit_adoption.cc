@@ -26,8 +26,8 @@ ordered_json NodeAffinity(const csi::v1::Volume& volume) {
                                                       topology.segments().end());
     ordered_json expressions = ordered_json::array();
     for (const auto& [key, value] : segments) {
-      expressions.push_back(ordered_json{
-          {"key", key}, {"operator", "In"}, {"values", ordered_json::array({value})}});
+      expressions.push_back(
+          ordered_json{{"key", key}, {"operator", "In"}, {"values", ordered_json::array({value})}});
     }
     if (!expressions.empty()) {
       terms.push_back(ordered_json{{"matchExpressions", std::move(expressions)}});
@@ -51,7 +51,7 @@ class Adopter final {
 
   const std::string& driver_;
   const AdoptionChoices& choices_;
-  absl::flat_hash_set<std::string> names_;  // that PersistentVolumes have
+  absl::flat_hash_set<std::string> names_;               // that PersistentVolumes have
   absl::flat_hash_map<std::string, std::string> taken_;  // PersistentVolumes by their claims
   // How many volumes are for each claim: by choice, which decides, or else by their records.
   absl::flat_hash_map<std::string, int> chosen_;
@@ -116,16 +116,15 @@ absl::StatusOr<ordered_json> Adopter::ObjectFor(const admin::v1::Volume& volume,
   const bool is_block = volume.access_type() == ToString(AccessType::kBlock);
   ordered_json source = {{"driver", driver_}, {"volumeHandle", volume.id()}};
   if (!is_block) source["fsType"] = volume.filesystem();
-  ordered_json spec = {
-      {"capacity", {{"storage", FormatQuantity(described.capacity_bytes())}}},
-      {"accessModes", ordered_json::array({choices_.access_mode})},
-      {"volumeMode", is_block ? "Block" : "Filesystem"},
-      {"persistentVolumeReclaimPolicy", "Retain"},
-      {"claimRef", ordered_json{{"apiVersion", "v1"},
-                                {"kind", "PersistentVolumeClaim"},
-                                {"namespace", claim.substr(0, slash)},
-                                {"name", claim.substr(slash + 1)}}},
-      {"csi", std::move(source)}};
+  ordered_json spec = {{"capacity", {{"storage", FormatQuantity(described.capacity_bytes())}}},
+                       {"accessModes", ordered_json::array({choices_.access_mode})},
+                       {"volumeMode", is_block ? "Block" : "Filesystem"},
+                       {"persistentVolumeReclaimPolicy", "Retain"},
+                       {"claimRef", ordered_json{{"apiVersion", "v1"},
+                                                 {"kind", "PersistentVolumeClaim"},
+                                                 {"namespace", claim.substr(0, slash)},
+                                                 {"name", claim.substr(slash + 1)}}},
+                       {"csi", std::move(source)}};
   if (!choices_.storage_class.empty()) spec["storageClassName"] = choices_.storage_class;
   if (ordered_json terms = NodeAffinity(described); !terms.empty()) {
     spec["nodeAffinity"] = {{"required", {{"nodeSelectorTerms", std::move(terms)}}}};
@@ -178,8 +177,9 @@ absl::StatusOr<Adoption> Adopt(const Audit& audit, const KubernetesObjects& obje
   for (const admin::v1::Volume* const volume : audit.without_pv) {
     const auto described = owners.GetVolume(volume->id());
     if (absl::IsUnimplemented(described.status())) {
-      return InvalidArgument("--adopt: a node does not say from where its volumes are reached; ask "
-                             "the controller");
+      return InvalidArgument(
+          "--adopt: a node does not say from where its volumes are reached; ask "
+          "the controller");
     }
     auto object = described.ok() ? adopter.ObjectFor(*volume, *described)
                                  : absl::StatusOr<ordered_json>(described.status());

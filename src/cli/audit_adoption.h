@@ -24,7 +24,7 @@ struct AdoptionChoices {
     const std::vector<std::string>& texts);
 
 struct Adoption {
-  std::string list;                 // a List of PersistentVolumes, as JSON
+  std::string list;                   // a List of PersistentVolumes, as JSON
   std::vector<std::string> left_out;  // a sentence for each volume, and what to do
 };
 

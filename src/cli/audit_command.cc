@@ -87,14 +87,11 @@ absl::StatusOr<std::unique_ptr<Made>> Make(const Flags& flags, const std::string
   ASSIGN_OR_RETURN(made->inventory, TakeInventory(channel));
   made->owners = std::make_unique<CalledOwners>(channel);
   made->now = absl::Now();
-  made->audit =
-      Compare(made->inventory, made->objects, flags.snapshots, made->now, *made->owners);
+  made->audit = Compare(made->inventory, made->objects, flags.snapshots, made->now, *made->owners);
   return made;
 }
 
-int Unmade(const absl::Status& problem) {
-  return ExitCode(problem) == 0 ? 0 : kExitIncomplete;
-}
+int Unmade(const absl::Status& problem) { return ExitCode(problem) == 0 ? 0 : kExitIncomplete; }
 
 int Incomplete(const Audit& audit) {
   return audit.Count(Verdict::kUnknown) > 0 ? kExitIncomplete : 0;
@@ -174,15 +171,14 @@ void AddAuditCommand(CLI::App& app, Action& run) {
       ->capture_default_str();
   verb.add_flag("--snapshots", flags->snapshots,
                 "Judge snapshots, although the list has no VolumeSnapshotContents");
-  auto* const adopt = verb.add_flag("--adopt", flags->adopt,
-                                    "Print PersistentVolumes for volumes without one");
+  auto* const adopt =
+      verb.add_flag("--adopt", flags->adopt, "Print PersistentVolumes for volumes without one");
   verb.add_option("--storage-class", flags->storage_class,
                   "Storage class of the printed PersistentVolumes, which must be their claims'")
       ->type_name("NAME")
       ->needs(adopt);
   verb.add_option("--access-mode", flags->access_mode, "Access mode of these")
-      ->check(CLI::IsMember(
-          {"ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany"}))
+      ->check(CLI::IsMember({"ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany"}))
       ->needs(adopt)
       ->capture_default_str();
   verb.add_option("--claim", flags->claims, "Claim of one of these, instead of the recorded one")

@@ -184,7 +184,8 @@ void Comparison::JudgeWithoutObject(const admin::v1::Volume& volume) {
     return Add(Verdict::kNote, std::move(entry), "it is a copy that is not complete");
   }
   if (IsYoung(volume.created_at())) {
-    return Add(Verdict::kNote, std::move(entry), "it is new; its PersistentVolume may be on its way");
+    return Add(Verdict::kNote, std::move(entry),
+               "it is new; its PersistentVolume may be on its way");
   }
   audit_.without_pv.push_back(&volume);
   Add(Verdict::kFinding, std::move(entry),

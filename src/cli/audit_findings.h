@@ -28,13 +28,13 @@ enum class Verdict {
 
 struct AuditEntry {
   Verdict verdict = Verdict::kFinding;
-  std::string_view kind;        // "volume-without-pv"
-  std::string subject{};        // the PersistentVolume's name, the volume's id, ...
-  std::string id{};             // of the volume or snapshot
-  std::string claim{};          // NAMESPACE/NAME of the claim or VolumeSnapshot
-  std::string node{};           // that has the bytes
-  Bytes size = -1;              // -1: not known
-  std::string created_at{};     // RFC 3339
+  std::string_view kind;     // "volume-without-pv"
+  std::string subject{};     // the PersistentVolume's name, the volume's id, ...
+  std::string id{};          // of the volume or snapshot
+  std::string claim{};       // NAMESPACE/NAME of the claim or VolumeSnapshot
+  std::string node{};        // that has the bytes
+  Bytes size = -1;           // -1: not known
+  std::string created_at{};  // RFC 3339
   std::string problem{};
 };
 

@@ -50,10 +50,11 @@ int ExitCodeOf(const Audit& audit) {
 }
 
 std::string AuditSummary(const Audit& audit) {
-  std::string summary = fmt::format(
-      "{}, {} unknown: {} and {} of {} were compared", Counted(audit.Count(Verdict::kFinding), "finding"),
-      audit.Count(Verdict::kUnknown), Counted(audit.volumes, "volume"),
-      Counted(audit.persistent_volumes, "PersistentVolume"), audit.driver);
+  std::string summary =
+      fmt::format("{}, {} unknown: {} and {} of {} were compared",
+                  Counted(audit.Count(Verdict::kFinding), "finding"),
+                  audit.Count(Verdict::kUnknown), Counted(audit.volumes, "volume"),
+                  Counted(audit.persistent_volumes, "PersistentVolume"), audit.driver);
   if (audit.snapshots_judged) {
     summary += fmt::format(", and {} and {}", Counted(audit.snapshots, "snapshot"),
                            Counted(audit.contents, "VolumeSnapshotContent"));
@@ -96,19 +97,18 @@ std::string AuditText(const Audit& audit, absl::Time now, bool colours) {
 }
 
 std::string AuditJson(const Audit& audit) {
-  const ordered_json object = {
-      {"driver", audit.driver},
-      {"complete", audit.Count(Verdict::kUnknown) == 0},
-      {"nodes", audit.nodes},
-      {"findings", EntriesOf(audit, Verdict::kFinding)},
-      {"unknown", EntriesOf(audit, Verdict::kUnknown)},
-      {"notes", EntriesOf(audit, Verdict::kNote)},
-      {"volumes", audit.volumes},
-      {"persistent_volumes", audit.persistent_volumes},
-      {"snapshots", audit.snapshots},
-      {"snapshots_judged", audit.snapshots_judged},
-      {"snapshot_contents", audit.contents},
-      {"of_other_nodes", audit.of_other_nodes}};
+  const ordered_json object = {{"driver", audit.driver},
+                               {"complete", audit.Count(Verdict::kUnknown) == 0},
+                               {"nodes", audit.nodes},
+                               {"findings", EntriesOf(audit, Verdict::kFinding)},
+                               {"unknown", EntriesOf(audit, Verdict::kUnknown)},
+                               {"notes", EntriesOf(audit, Verdict::kNote)},
+                               {"volumes", audit.volumes},
+                               {"persistent_volumes", audit.persistent_volumes},
+                               {"snapshots", audit.snapshots},
+                               {"snapshots_judged", audit.snapshots_judged},
+                               {"snapshot_contents", audit.contents},
+                               {"of_other_nodes", audit.of_other_nodes}};
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

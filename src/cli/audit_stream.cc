@@ -66,9 +66,10 @@ absl::Status BoundedInput::Follow(std::size_t count) {
       in_text_ = begins;
     }
     if (++token_ > kLongestToken) {
-      return InvalidArgument("a text in it is longer than {} KiB, which none of a "
-                             "PersistentVolume is",
-                             kLongestToken >> 10);
+      return InvalidArgument(
+          "a text in it is longer than {} KiB, which none of a "
+          "PersistentVolume is",
+          kLongestToken >> 10);
     }
   }
   return absl::OkStatus();

@@ -35,7 +35,8 @@ std::optional<Scale> ExponentOf(std::string_view suffix) {
   std::string_view number = suffix.substr(1);
   if (number.starts_with('+') || number.starts_with('-')) number.remove_prefix(1);
   Scale scale;
-  const bool digits = std::ranges::all_of(number, [](unsigned char c) { return absl::ascii_isdigit(c); });
+  const bool digits =
+      std::ranges::all_of(number, [](unsigned char c) { return absl::ascii_isdigit(c); });
   if (!digits || !absl::SimpleAtoi(std::string(number), &scale.exponent)) return std::nullopt;
   if (scale.exponent > kMostExponent) return std::nullopt;
   if (suffix[1] == '-') scale.exponent = -scale.exponent;

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/audit_scene.h"
 #include "cli/audit_deletion.h"
+#include "support/audit_scene.h"
 
 namespace holdfast::cli {
 namespace {
@@ -53,7 +53,8 @@ TEST_CASE("an adopted volume gets the PersistentVolume that it had") {
       "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "shop",
                    "name": "data-1"},
       "csi": {"driver": "csi.holdfast.dev", "fsType": "ext4",
-              "volumeHandle": ")" + id + R"("},
+              "volumeHandle": ")" +
+                                id + R"("},
       "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "topology.csi.holdfast.dev/node", "operator": "In", "values": ["n1"]}]}]}}}})"));
 }

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "support/audit_scene.h"
 #include "cli/audit_report.h"
+#include "support/audit_scene.h"
 
 namespace holdfast::cli {
 namespace {
@@ -26,7 +26,8 @@ TEST_CASE("what agrees is clean") {
   AuditScene scene;
   scene.objects.volumes.push_back(scene.PersistentVolumeOf(scene.AddVolume("n1", 1)));
   scene.objects.volumes.push_back({.name = "nfs"});
-  scene.objects.volumes.push_back({.name = "other", .driver = "ebs.csi.aws.com", .handle = "vol-1"});
+  scene.objects.volumes.push_back(
+      {.name = "other", .driver = "ebs.csi.aws.com", .handle = "vol-1"});
   const Audit audit = scene.Compare();
   CHECK(audit.entries.empty());
   CHECK(audit.persistent_volumes == 1);
@@ -134,14 +135,17 @@ TEST_CASE("an id that Holdfast cannot have made is found") {
 TEST_CASE("sizes are compared in bytes") {
   AuditScene scene;
   auto object = scene.PersistentVolumeOf(scene.AddVolume("n1", 1));
-  const auto [capacity, agrees] = GENERATE(table<std::string, bool>(
-      {{"1Gi", true}, {"1024Mi", true}, {"1073741824", true}, {"1G", false}, {"2Gi", false},
-       {"", false}, {"much", false}}));
+  const auto [capacity, agrees] = GENERATE(table<std::string, bool>({{"1Gi", true},
+                                                                     {"1024Mi", true},
+                                                                     {"1073741824", true},
+                                                                     {"1G", false},
+                                                                     {"2Gi", false},
+                                                                     {"", false},
+                                                                     {"much", false}}));
   CAPTURE(capacity);
   object.capacity = capacity;
   scene.objects.volumes.push_back(object);
-  CHECK(KindsOf(scene.Compare(), Verdict::kFinding) ==
-        (agrees ? Kinds{} : Kinds{"size-differs"}));
+  CHECK(KindsOf(scene.Compare(), Verdict::kFinding) == (agrees ? Kinds{} : Kinds{"size-differs"}));
 }
 
 using Term = std::vector<NodeRequirement>;

@@ -77,8 +77,9 @@ TEST_CASE("a PersistentVolume is read as it is") {
 }
 
 TEST_CASE("a list may have contents of snapshots, too, and what is neither is left out") {
-  const auto parsed = Parse(List(std::string(kVolume) + "," + kContent + "," +
-                                 R"({"kind": "PersistentVolumeClaim", "metadata": {"name": "x"}})"));
+  const auto parsed =
+      Parse(List(std::string(kVolume) + "," + kContent + "," +
+                 R"({"kind": "PersistentVolumeClaim", "metadata": {"name": "x"}})"));
   REQUIRE(parsed.ok());
   CHECK(parsed->volumes.size() == 1);
   REQUIRE(parsed->contents.size() == 1);
@@ -149,9 +150,9 @@ TEST_CASE("a field of another type is named") {
        "nodeSelectorTerms[].matchExpressions[].values[] is not a text"},
   }));
   CAPTURE(fields);
-  CHECK_THAT(ProblemOf(List(R"({"kind": "PersistentVolume", "metadata": {"name": "a"}, )" + fields +
-                            "}")),
-             Contains(problem));
+  CHECK_THAT(
+      ProblemOf(List(R"({"kind": "PersistentVolume", "metadata": {"name": "a"}, )" + fields + "}")),
+      Contains(problem));
 }
 
 TEST_CASE("a key that looks like a path is not one") {
@@ -190,9 +191,11 @@ TEST_CASE("a file is read, or the reason is given with its name") {
   std::ofstream(path) << List(kVolume);
   CHECK(ReadKubernetesObjects(path).value().volumes.size() == 1);
   const std::string text(BoundedInput::kLongestToken - 100, 'x');
-  std::ofstream(path) << List(R"({"kind": "PersistentVolume", "metadata": {"name": ")" + text + "\"}}");
+  std::ofstream(path) << List(R"({"kind": "PersistentVolume", "metadata": {"name": ")" + text +
+                              "\"}}");
   CHECK(ReadKubernetesObjects(path).ok());
-  std::ofstream(path) << List(R"({"kind": "PersistentVolume", "metadata": {"name": ")" + text + text + "\"}}");
+  std::ofstream(path) << List(R"({"kind": "PersistentVolume", "metadata": {"name": ")" + text +
+                              text + "\"}}");
   CHECK_THAT(ProblemOfFile(path), Contains("longer than 1024 KiB"));
   std::filesystem::resize_file(path, BoundedInput::kMostBytes + 1);
   CHECK_THAT(ProblemOfFile(path), Contains("larger than 512 MiB"));

@@ -36,10 +36,10 @@ TEST_CASE("a quantity is what Kubernetes takes it for") {
 }
 
 TEST_CASE("other text is no quantity") {
-  const std::string text = GENERATE(
-      as<std::string>{}, "", "Gi", "-1", "1 Gi", " 1", "1Gi ", "1gi", "1K", "1e", "1e+", "1e 3",
-      "1e99", "1..5", "1.5.5", "0x10", "9223372036854775808", "8Ei", "999999999999999999999",
-      "1e99999999999999", "ten", std::string("1\0", 2));
+  const std::string text =
+      GENERATE(as<std::string>{}, "", "Gi", "-1", "1 Gi", " 1", "1Gi ", "1gi", "1K", "1e", "1e+",
+               "1e 3", "1e99", "1..5", "1.5.5", "0x10", "9223372036854775808", "8Ei",
+               "999999999999999999999", "1e99999999999999", "ten", std::string("1\0", 2));
   CAPTURE(text);
   CHECK(ParseQuantity(text).status().code() == absl::StatusCode::kInvalidArgument);
 }
