@@ -2,6 +2,7 @@
 #include "controller/parameters.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
@@ -40,6 +41,10 @@ absl::StatusOr<std::vector<std::string>> ParsePoolNames(const std::string& value
     names.push_back(std::move(name));
   }
   return names;
+}
+
+std::string PoolNamesText(const std::vector<std::string>& names) {
+  return absl::StrJoin(names, ",");
 }
 
 bool IsOfCo(const std::string& key) { return key.starts_with(kCoPrefix); }

@@ -26,6 +26,9 @@ struct ClassParameters {
 // is no name of a pool, or there twice.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ParsePoolNames(const std::string& value);
 
+// The inverse; empty if there are none.
+[[nodiscard]] std::string PoolNamesText(const std::vector<std::string>& names);
+
 // INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/"
 // are the CO's own and tolerated.
 [[nodiscard]] absl::StatusOr<ClassParameters> ParseParameters(
