@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/parameters.h"
 
+#include "core/retention.h"
+
 namespace holdfast::controller {
 namespace {
 
@@ -16,8 +18,11 @@ absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
     ASSIGN_OR_RETURN(parameters.provisioning, ParseProvisioning(value));
   } else if (key == "mkfsOptions") {
     parameters.mkfs_options = value;
+  } else if (key == kKeepDeleted) {
+    ASSIGN_OR_RETURN(parameters.keep_deleted, ParseRetention(value));
   } else {
-    return InvalidArgument("unknown parameter '{}' (known: pool, provisioning, mkfsOptions)", key);
+    return InvalidArgument(
+        "unknown parameter '{}' (known: pool, provisioning, mkfsOptions, keepDeleted)", key);
   }
   parameters.given[key] = value;
   return absl::OkStatus();

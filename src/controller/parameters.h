@@ -4,7 +4,9 @@
 
 #include <google/protobuf/map.h>
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/volume.h"
@@ -14,9 +16,10 @@ namespace holdfast::controller {
 struct ClassParameters {
   std::string pool;  // empty: the default pool
   Provisioning provisioning = Provisioning::kThick;
-  std::string mkfs_options;                  // as written; each filesystem checks its own
-  std::string filesystem;                    // csi.storage.k8s.io/fstype, only in GetCapacity
-  std::map<std::string, std::string> given;  // all but the CO's own keys, for comparison
+  std::string mkfs_options;  // as written; each filesystem checks its own
+  std::string filesystem;    // csi.storage.k8s.io/fstype, only in GetCapacity
+  std::optional<std::chrono::seconds> keep_deleted;  // nothing: as the pool says
+  std::map<std::string, std::string> given;          // all but the CO's own keys, for comparison
 };
 
 // INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/"
