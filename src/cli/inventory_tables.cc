@@ -175,7 +175,7 @@ Table TableOf(const admin::v1::ListPoolsResponse& list, bool wide) {
   std::vector<Column> columns = {
       {"NAME"},        {"NODE"},       {"SIZE", true},    {"FREE", true},     {"PROVISIONED", true},
       {"THICK", true}, {"THIN", true}, {"VOLUMES", true}, {"SNAPSHOTS", true}};
-  if (wide) columns.insert(columns.end(), {{"KIND"}, {"LOCATION"}, {"FILESYSTEM"}});
+  if (wide) columns.insert(columns.end(), {{"KIND"}, {"LOCATION"}, {"FILESYSTEM"}, {"ID"}});
   columns.push_back({"STATE"});
   Table table(std::move(columns));
   for (const admin::v1::Pool& pool : list.pools()) {
@@ -191,7 +191,9 @@ Table TableOf(const admin::v1::ListPoolsResponse& list, bool wide) {
                                size(pool.thin_available_bytes()),
                                count(pool.volumes()),
                                count(pool.snapshots())};
-    if (wide) Append(cells, {{pool.kind()}, {pool.location()}, {pool.default_filesystem()}});
+    if (wide) {
+      Append(cells, {{pool.kind()}, {pool.location()}, {pool.default_filesystem()}, {pool.id()}});
+    }
     cells.push_back(ConditionCell(well, pool.problem()));
     table.AddRow(cells);
   }

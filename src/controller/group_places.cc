@@ -84,6 +84,7 @@ absl::StatusOr<std::vector<GroupPlace>> GroupPlaces::OfMembers(const SnapshotGro
   for (const std::string& text : group.members) {
     const auto member = ParseSnapshotId(text);
     if (!member) return Internal("group snapshot '{}' has no member '{}'", group.id, text);
+    if (hub_ != nullptr && hub_->IsLost(member->node, member->pool)) continue;
     PlaceOf(*member, places).members.push_back(*member);
   }
   for (GroupPlace& place : places) place.part.group = group;
@@ -132,6 +133,7 @@ absl::StatusOr<std::vector<FoundMember>> GroupPlaces::FindAtNodes(const std::str
     return Unavailable("the controller has just started and waits for its nodes; try again");
   }
   for (const auto& place : hub_->group_names().Find(group)) {
+    if (FindNode(place.node) == nullptr && hub_->lost_pools().HasNode(place.node)) continue;
     ASSIGN_OR_RETURN(auto of_node, Node(place.node).Find(group));
     found.insert(found.end(), std::make_move_iterator(of_node.begin()),
                  std::make_move_iterator(of_node.end()));

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/parameters.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+
 #include "core/retention.h"
 
 namespace holdfast::controller {
@@ -12,8 +17,7 @@ constexpr char kCoFilesystem[] = "csi.storage.k8s.io/fstype";
 absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
                           const std::string& value) {
   if (key == "pool") {
-    RETURN_IF_ERROR(Annotate(ValidatePoolName(value), "parameter 'pool'"));
-    parameters.pool = value;
+    ASSIGN_OR_RETURN(parameters.pools, ParsePoolNames(value));
   } else if (key == "provisioning") {
     ASSIGN_OR_RETURN(parameters.provisioning, ParseProvisioning(value));
   } else if (key == "mkfsOptions") {
@@ -29,6 +33,19 @@ absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> ParsePoolNames(const std::string& value) {
+  std::vector<std::string> names;
+  for (const absl::string_view part : absl::StrSplit(value, ',')) {
+    std::string name(absl::StripAsciiWhitespace(part));
+    RETURN_IF_ERROR(Annotate(ValidatePoolName(name), "parameter 'pool'"));
+    if (std::ranges::find(names, name) != names.end()) {
+      return InvalidArgument("parameter 'pool' names '{}' twice", name);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 bool IsOfCo(const std::string& key) { return key.starts_with(kCoPrefix); }
 

@@ -8,19 +8,26 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/volume.h"
 
 namespace holdfast::controller {
 
 struct ClassParameters {
-  std::string pool;  // empty: the default pool
+  // The pools that the volume may be made in, each once; empty: any that the node has, or for a
+  // class of shared storage the default one.
+  std::vector<std::string> pools;
   Provisioning provisioning = Provisioning::kThick;
   std::string mkfs_options;  // as written; each filesystem checks its own
   std::string filesystem;    // csi.storage.k8s.io/fstype, only in GetCapacity
   std::optional<std::chrono::seconds> keep_deleted;  // nothing: as the pool says
   std::map<std::string, std::string> given;          // all but the CO's own keys, for comparison
 };
+
+// The names in the value of the parameter "pool": "fast" or "fast, slow". INVALID_ARGUMENT if one
+// is no name of a pool, or there twice.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ParsePoolNames(const std::string& value);
 
 // INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/"
 // are the CO's own and tolerated.

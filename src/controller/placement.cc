@@ -25,6 +25,16 @@ std::size_t Lot(const std::string& volume, const std::string& node) {
   return std::hash<std::string>{}(volume + '/' + node);
 }
 
+// The largest volume that one of its pools can take; -1: it has no such pool.
+Bytes RoomOn(const link::NodeView& node, const PlacementRequest& wanted) {
+  Bytes most = -1;
+  for (const link::v1::Pool* const pool : PoolsNamed(node, wanted.pools)) {
+    if (!pool->problem().empty()) continue;
+    most = std::max<Bytes>(most, RoomOf(*pool, wanted.provisioning).maximum_volume_size().value());
+  }
+  return most;
+}
+
 void SortByRoom(std::vector<std::string>& nodes, const std::map<std::string, Bytes>& room_of,
                 const PlacementRequest& wanted) {
   const Bytes plenty = Plenty(wanted.bytes);
@@ -40,14 +50,21 @@ void SortByRoom(std::vector<std::string>& nodes, const std::map<std::string, Byt
 
 const link::v1::Pool* PoolNamed(const link::NodeView& node, const std::string& name) {
   for (const link::v1::Pool& pool : node.pools->pools()) {
-    if (name.empty() || pool.name() == name) return &pool;
+    if (pool.name() == name) return &pool;
   }
   return nullptr;
 }
 
-const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name) {
-  const link::v1::Pool* const pool = PoolNamed(node, name);
-  return pool != nullptr && pool->problem().empty() ? pool : nullptr;
+std::vector<const link::v1::Pool*> PoolsNamed(const link::NodeView& node,
+                                              const std::vector<std::string>& names) {
+  std::vector<const link::v1::Pool*> pools;
+  if (names.empty()) {
+    for (const link::v1::Pool& pool : node.pools->pools()) pools.push_back(&pool);
+  }
+  for (const std::string& name : names) {
+    if (const link::v1::Pool* const pool = PoolNamed(node, name)) pools.push_back(pool);
+  }
+  return pools;
 }
 
 absl::StatusOr<VolumeId> IdForName(const link::NodeView& node, const link::v1::Pool& pool,
@@ -85,12 +102,8 @@ bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement) {
 Candidates Place(const csi::v1::TopologyRequirement& requirement,
                  const std::vector<link::NodeView>& nodes, const std::string& driver_name,
                  const PlacementRequest& wanted) {
-  std::map<std::string, Bytes> room_of;  // connected nodes; -1: no such pool
-  for (const link::NodeView& node : nodes) {
-    const link::v1::Pool* const pool = FindPool(node, wanted.pool);
-    room_of[node.name] =
-        pool == nullptr ? -1 : RoomOf(*pool, wanted.provisioning).maximum_volume_size().value();
-  }
+  std::map<std::string, Bytes> room_of;  // connected nodes
+  for (const link::NodeView& node : nodes) room_of[node.name] = RoomOn(node, wanted);
   std::vector<std::string> allowed = AllowedNodes(requirement, driver_name);
   if (IsFreeChoice(requirement)) {
     for (const auto& [name, room] : room_of) allowed.push_back(name);

@@ -12,10 +12,11 @@
 
 namespace holdfast::controller {
 
-// The node's pool of that name (empty: its default), nullptr if it has none.
+// The node's pool of that name, nullptr if it has none.
 [[nodiscard]] const link::v1::Pool* PoolNamed(const link::NodeView& node, const std::string& name);
-// The same, nullptr also if it cannot serve.
-[[nodiscard]] const link::v1::Pool* FindPool(const link::NodeView& node, const std::string& name);
+// Those of the names that it has, in their order; all of its pools without a name.
+[[nodiscard]] std::vector<const link::v1::Pool*> PoolsNamed(const link::NodeView& node,
+                                                            const std::vector<std::string>& names);
 // The id that a volume of this CO name has or would have in the node's pool (ADR 0008). INTERNAL if
 // the pool's id is not a UUID.
 [[nodiscard]] absl::StatusOr<VolumeId> IdForName(const link::NodeView& node,
@@ -34,8 +35,8 @@ namespace holdfast::controller {
 [[nodiscard]] bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement);
 
 struct PlacementRequest {
-  std::string name;  // as the CO gave it
-  std::string pool;
+  std::string name;                // as the CO gave it
+  std::vector<std::string> pools;  // as ClassParameters::pools
   Provisioning provisioning = Provisioning::kThick;
   Bytes bytes = 0;  // at least
   Bytes limit = 0;  // 0: none
@@ -44,7 +45,7 @@ struct PlacementRequest {
 struct Candidates {
   std::vector<std::string> fitting;    // connected and with room, best first
   std::vector<std::string> absent;     // allowed but not connected
-  std::vector<std::string> unfitting;  // connected, without the pool or the room
+  std::vector<std::string> unfitting;  // connected, without a pool or the room
 };
 
 // By the requirement's preferred topologies in their order, then its requisite ones; without a

@@ -126,6 +126,9 @@ class Router final : public csi::v1::Controller::Service {
                        link::Deadline deadline);
   absl::Status RequireNode(const std::string& node, link::Deadline deadline);
   [[nodiscard]] bool IsOwn(const std::string& subject) const;
+  // FAILED_PRECONDITION if its storage is declared lost (Hub::IsLost).
+  [[nodiscard]] absl::Status RequireNotLost(const std::string& subject) const;
+  [[nodiscard]] bool IsGone(const std::string& subject) const;
   [[nodiscard]] bool NamesOwnPool(
       const google::protobuf::Map<std::string, std::string>& parameters) const;
   // PoolKey of where the volume will be made; empty if that is open.

@@ -77,6 +77,11 @@ bool Router::AddNode(const std::vector<VolumeId>& ids, const std::string& after,
     *entry.mutable_volume()->add_accessible_topology() = rpc::NodeTopology(env_.driver_name, node);
     // A size of 0 and a condition that is normal mean "not known".
     auto& condition = *entry.mutable_status()->mutable_volume_condition();
+    if (const absl::Status lost = RequireNotLost(id.ToString()); !lost.ok()) {
+      condition.set_abnormal(true);
+      condition.set_message(MessageOf(lost));
+      continue;
+    }
     if (found == answers.end()) {
       condition.set_message("its node has not answered, so its condition is not known");
       continue;

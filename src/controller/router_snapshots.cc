@@ -64,8 +64,10 @@ absl::Status Router::Cut(const csi::v1::CreateSnapshotRequest& request, link::De
 
 absl::Status Router::Delete(const csi::v1::DeleteSnapshotRequest& request, link::Deadline deadline,
                             csi::v1::DeleteSnapshotResponse& response) {
-  const absl::Status deleted = CallOwner(request, deadline, response);
-  if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
+  if (!IsGone(request.snapshot_id())) {
+    const absl::Status deleted = CallOwner(request, deadline, response);
+    if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
+  }
   const auto id = ParseSnapshotId(request.snapshot_id());
   if (id) env_.hub.snapshot_names().Deleted(*id);
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include "controller/content_messages.h"
 #include "controller/node_calls.h"
 #include "controller/parameters.h"
+#include "controller/pool_choice.h"
 #include "core/volume_use.h"
 #include "fs/mounted_volumes.h"
 #include "rpc/fields.h"
@@ -207,10 +208,12 @@ absl::StatusOr<pool::Pools::Located> Service::LocateAs(
 
 std::string Service::KeyOf(
     const google::protobuf::Map<std::string, std::string>& parameters) const {
-  const auto name = parameters.find("pool");
-  const auto pool = env_.pools.Find(name == parameters.end() ? "" : name->second);
-  if (!pool.ok()) return "";
-  return rpc::PoolKey((*pool)->info().name, (*pool)->info().node);
+  const auto parsed = ParseParameters(parameters);
+  if (!parsed.ok()) return "";
+  const auto pools = AllowedPools(*parsed, env_.pools);
+  if (!pools.ok()) return "";
+  const pool::PoolInfo& first = pools->front()->info();  // of several, it stands for all
+  return rpc::PoolKey(first.name, first.node);
 }
 
 absl::Status Service::CheckTopology(const csi::v1::TopologyRequirement& requirement,

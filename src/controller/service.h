@@ -179,6 +179,8 @@ class Service final : public csi::v1::Controller::Service {
                         csi::v1::ValidateVolumeCapabilitiesResponse& response);
   absl::Status AnswerCapacity(const csi::v1::GetCapacityRequest& request,
                               csi::v1::GetCapacityResponse& response);
+  [[nodiscard]] absl::StatusOr<PoolCapacity> CapacityOf(pool::Pool& pool, Provisioning provisioning,
+                                                        bool is_only_one) const;
   absl::Status Expand(const csi::v1::ControllerExpandVolumeRequest& request,
                       csi::v1::ControllerExpandVolumeResponse& response);
   absl::Status Get(const csi::v1::ControllerGetVolumeRequest& request,

@@ -24,16 +24,16 @@ std::optional<VolumeId> Service::VolumeElsewhereIn(
   if (!source || source->role != VolumeRole::kVolume) return std::nullopt;
   const auto parameters = ParseParameters(request.parameters());
   if (!parameters.ok() || !env_.pools.Locate(source->id.ToString()).ok()) return std::nullopt;
-  const auto pool = env_.pools.Find(parameters->pool);
+  const auto pool = PoolFor(request, *parameters, env_.pools);
   if (!pool.ok() || IsIn(*source, (*pool)->info())) return std::nullopt;
   return source->id;
 }
 
 absl::StatusOr<bool> Service::HasVolumeFor(const csi::v1::CreateVolumeRequest& request) const {
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
-  ASSIGN_OR_RETURN(pool::Pool* const named, env_.pools.Find(parameters.pool));
+  ASSIGN_OR_RETURN(pool::Pool* const chosen, PoolFor(request, parameters, env_.pools));
   ASSIGN_OR_RETURN(pool::Pool* const pool,
-                   named->WithCredentials(rpc::SecretsIn(request.secrets())));
+                   chosen->WithCredentials(rpc::SecretsIn(request.secrets())));
   const absl::Status found = pool->Get(pool->IdForName(request.name())).status();
   if (absl::IsNotFound(found)) return false;
   RETURN_IF_ERROR(found);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controller/node_calls.h"
+#include "controller/parameters.h"
 #include "controller/placement.h"
 #include "controller/volume_requests.h"
 #include "core/log.h"
@@ -41,11 +42,23 @@ absl::Status SupersededVolumes::Delete(const link::VolumeNames::Superseded& volu
                                        link::Deadline deadline) {
   const std::vector<link::NodeView> nodes = hub_.Nodes({volume.node});
   if (nodes.empty()) return Unavailable("node '{}' is not connected", volume.node);
-  const link::v1::Pool* const pool = PoolNamed(nodes.front(), volume.pool);
-  if (pool == nullptr) {
-    return Unavailable("node '{}' has no pool '{}' now", volume.node, volume.pool);
+  std::vector<std::string> names;
+  if (!volume.pool.empty()) {
+    ASSIGN_OR_RETURN(names, ParsePoolNames(volume.pool));
   }
-  ASSIGN_OR_RETURN(const VolumeId id, IdForName(nodes.front(), *pool, volume.name));
+  const auto pools = PoolsNamed(nodes.front(), names);
+  if (pools.empty() || pools.size() < names.size()) {
+    return Unavailable("node '{}' lacks a pool of '{}' now", volume.node, volume.pool);
+  }
+  for (const link::v1::Pool* const pool : pools) {
+    ASSIGN_OR_RETURN(const VolumeId id, IdForName(nodes.front(), *pool, volume.name));
+    RETURN_IF_ERROR(DeleteOne(volume, id, deadline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SupersededVolumes::DeleteOne(const link::VolumeNames::Superseded& volume,
+                                          const VolumeId& id, link::Deadline deadline) {
   csi::v1::DeleteVolumeRequest request;
   request.set_volume_id(id.ToString());
   const auto answer = nodes_.Ask(volume.node, request, deadline);

@@ -30,6 +30,8 @@ class SupersededVolumes final {
                                     link::Deadline deadline);
 
  private:
+  absl::Status DeleteOne(const link::VolumeNames::Superseded& volume, const VolumeId& id,
+                         link::Deadline deadline);
   void Run();
   void DeleteWhatCanBe();
 

@@ -36,6 +36,23 @@ absl::Status NoPlace(const Candidates& candidates, const PlacementRequest& wante
       FormatBytes(wanted.bytes), candidates.unfitting.size(), candidates.absent.size());
 }
 
+// As the class says, and ParsePoolNames reads.
+std::string PoolText(const PlacementRequest& wanted) {
+  return fmt::format("{}", fmt::join(wanted.pools, ","));
+}
+
+// The pool in which the node says that it has made the volume, if it may be there. Which volume
+// that is follows from the pool.
+const link::v1::Pool* AnsweredPool(const link::NodeView& node, const PlacementRequest& wanted,
+                                   const csi::v1::CreateVolumeResponse& answered) {
+  const auto allowed = PoolsNamed(node, wanted.pools);
+  if (allowed.size() == 1) return allowed.front();
+  const auto id = VolumeId::Parse(answered.volume().volume_id());
+  const auto found = std::ranges::find_if(
+      allowed, [&](const link::v1::Pool* pool) { return id && pool->name() == id->pool; });
+  return found == allowed.end() ? nullptr : *found;
+}
+
 absl::Status IsElsewhere(const std::string& name, const std::string& node, bool connected) {
   if (!connected) {
     return Unavailable("node '{}', which has a volume named '{}', is not connected", node, name);
@@ -57,7 +74,7 @@ absl::StatusOr<PlacementRequest> VolumeCreation::ParsePlacementRequest(
   }
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
   PlacementRequest wanted{
-      .name = request.name(), .pool = parameters.pool, .provisioning = parameters.provisioning};
+      .name = request.name(), .pools = parameters.pools, .provisioning = parameters.provisioning};
   if (request.has_capacity_range()) {
     const auto& given = request.capacity_range();
     ASSIGN_OR_RETURN(const CapacityRange range,
@@ -90,9 +107,18 @@ absl::Status VolumeCreation::Create(const csi::v1::CreateVolumeRequest& request,
   return CreateElsewhere(request, wanted, *source, deadline, response);
 }
 
+// A node that is declared lost, and is not there, has nothing that a call must wait for.
+std::vector<KnownPlace> VolumeCreation::KnownPlaces(const std::string& name) const {
+  std::vector<KnownPlace> places = hub_.names().Find(name);
+  std::erase_if(places, [&](const KnownPlace& place) {
+    return hub_.lost_pools().HasNode(place.node) && hub_.Nodes({place.node}).empty();
+  });
+  return places;
+}
+
 bool VolumeCreation::IsBegunElsewhere(const csi::v1::CreateVolumeRequest& request,
                                       const std::string& node) const {
-  return std::ranges::any_of(hub_.names().Find(request.name()), [&](const KnownPlace& place) {
+  return std::ranges::any_of(KnownPlaces(request.name()), [&](const KnownPlace& place) {
     return place.node != node && Allows(request.accessibility_requirements(), place.node);
   });
 }
@@ -114,7 +140,7 @@ absl::Status VolumeCreation::CreateElsewhere(const csi::v1::CreateVolumeRequest&
   auto content = Describe(source.id, deadline);
   if (!content.ok()) {
     // A volume that is complete needs no source any more.
-    const std::vector<KnownPlace> known = hub_.names().Find(wanted.name);
+    const std::vector<KnownPlace> known = KnownPlaces(wanted.name);
     if (std::ranges::any_of(known, &KnownPlace::returned)) {
       return CreateSomewhere(request, wanted, deadline, response);
     }
@@ -142,10 +168,10 @@ absl::Status VolumeCreation::CreateSomewhere(const csi::v1::CreateVolumeRequest&
   std::set<std::string> asked;
   const Task task{request, wanted, deadline, response, asked, origin};
   // Made before, or perhaps made by a call that was not answered.
-  std::vector<KnownPlace> known = hub_.names().Find(wanted.name);
+  std::vector<KnownPlace> known = KnownPlaces(wanted.name);
   if (known.empty()) {
     RETURN_IF_ERROR(AwaitPlace(task).status());
-    known = hub_.names().Find(wanted.name);
+    known = KnownPlaces(wanted.name);
   }
   absl::Status made;
   if (!AskKnown(task, known, made)) return made;
@@ -170,7 +196,7 @@ absl::Status VolumeCreation::CreateSomewhere(const csi::v1::CreateVolumeRequest&
 }
 
 absl::Status VolumeCreation::LeaveNodes(const std::string& name) {
-  for (const KnownPlace& place : hub_.names().Find(name)) {
+  for (const KnownPlace& place : KnownPlaces(name)) {
     if (place.returned) {
       return IsElsewhere(name, place.node, !hub_.Nodes({place.node}).empty());
     }
@@ -248,7 +274,7 @@ bool VolumeCreation::AskCandidates(const Task& task, const Candidates& candidate
     made = attempt.status;
     if (attempt.outcome == Outcome::kMade || attempt.outcome == Outcome::kUncertain) return false;
     if (attempt.outcome == Outcome::kUnsent) continue;
-    if (attempt.outcome == Outcome::kRejected) GiveUp(name, node, task.wanted.pool);
+    if (attempt.outcome == Outcome::kRejected) GiveUp(name, node, PoolText(task.wanted));
     // Of a volume that it did not name before it is not believed.
     if (attempt.outcome == Outcome::kRefused) hub_.names().CreationRefused(name, node);
     if (!absl::IsResourceExhausted(made) && ++refusals == kMostRefusals) return false;
@@ -311,7 +337,7 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
     }
     hub_.names().SupersededIsGone(*old);
   }
-  hub_.names().CreationStarts(name, node, task.wanted.pool);
+  hub_.names().CreationStarts(name, node, PoolText(task.wanted));
   auto answer = AskToCreate(node, task);
   if (absl::IsNotFound(answer.status()) && !task.request.has_volume_content_source()) {
     answer = WithCode(answer.status(), absl::StatusCode::kInternal);
@@ -370,9 +396,10 @@ absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& 
                                         const std::string& answer) {
   csi::v1::CreateVolumeResponse answered;
   RETURN_IF_ERROR(ParseAnswer(node.name, answer, answered));
-  const link::v1::Pool* const pool = PoolNamed(node, task.wanted.pool);
+  const link::v1::Pool* const pool = AnsweredPool(node, task.wanted, answered);
   if (pool == nullptr) {
-    return Refuse(node.name, fmt::format("it has no pool '{}'", task.wanted.pool));
+    return Refuse(node.name,
+                  fmt::format("it has no such pool (pool: '{}')", PoolText(task.wanted)));
   }
   ASSIGN_OR_RETURN(const VolumeId id, IdForName(node, *pool, task.wanted.name));
   ASSIGN_OR_RETURN(

@@ -93,6 +93,7 @@ class VolumeCreation final {
   absl::Status CreateElsewhere(const csi::v1::CreateVolumeRequest& request,
                                const PlacementRequest& wanted, const ContentSource& source,
                                link::Deadline deadline, csi::v1::CreateVolumeResponse& response);
+  [[nodiscard]] std::vector<link::VolumeNames::Place> KnownPlaces(const std::string& name) const;
   // Whether it is, or may be being made, on a node other than its source's, where it may stay.
   bool IsBegunElsewhere(const csi::v1::CreateVolumeRequest& request, const std::string& node) const;
   // volume_creation_clones.cc

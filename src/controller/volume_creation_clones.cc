@@ -25,7 +25,7 @@ absl::Status VolumeCreation::CloneHeld(const csi::v1::CreateVolumeRequest& reque
   std::set<std::string> asked;
   ASSIGN_OR_RETURN(const Candidates candidates,
                    AwaitPlace({request, wanted, deadline, response, asked, /*origin=*/nullptr}));
-  const auto known = hub_.names().Find(wanted.name);
+  const auto known = KnownPlaces(wanted.name);
   const bool complete = std::ranges::any_of(known, &link::VolumeNames::Place::returned);
   const bool hopeless = known.empty() && candidates.fitting.empty() && candidates.absent.empty();
   if (complete || hopeless) return CreateSomewhere(request, wanted, deadline, response);

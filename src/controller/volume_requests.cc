@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/volume_requests.h"
 
-#include "controller/parameters.h"
+#include "controller/pool_choice.h"
 #include "controller/snapshot_request.h"
 #include "core/retention.h"
 #include "fs/filesystem.h"
@@ -114,6 +114,16 @@ absl::Status RequireKeeps(const VolumeSpec& spec, const pool::PoolInfo& pool) {
 
 std::string NameKey(const std::string& name) { return "named " + name; }
 
+absl::StatusOr<pool::Pool*> PoolFor(const csi::v1::CreateVolumeRequest& request,
+                                    const ClassParameters& parameters, const pool::Pools& pools) {
+  ASSIGN_OR_RETURN(const auto allowed, AllowedPools(parameters, pools));
+  WantedVolume wanted{.name = request.name(),
+                      .provisioning = parameters.provisioning,
+                      .bytes = request.capacity_range().required_bytes()};
+  ASSIGN_OR_RETURN(wanted.source, ParseContentSource(request));
+  return &ChoosePool(allowed, pools, wanted);
+}
+
 bool IsIn(const ContentSource& source, const pool::PoolInfo& pool) {
   return source.id.pool == pool.name && source.id.node == pool.node;
 }
@@ -125,7 +135,7 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   ASSIGN_OR_RETURN(const VolumeUse use, CommonUse(request));
   ASSIGN_OR_RETURN(const ClassParameters parameters, ParseParameters(request.parameters()));
   CreateRequest parsed;
-  ASSIGN_OR_RETURN(pool::Pool* const pool, pools.Find(parameters.pool));
+  ASSIGN_OR_RETURN(pool::Pool* const pool, PoolFor(request, parameters, pools));
   ASSIGN_OR_RETURN(parsed.pool, pool->WithCredentials(rpc::SecretsIn(request.secrets())));
   RETURN_IF_ERROR(RequireReaches(request, *parsed.pool));
   VolumeSpec& spec = parsed.spec;

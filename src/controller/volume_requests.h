@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "controller/parameters.h"
 #include "core/volume_use.h"
 #include "pool/pools.h"
 #include "proto/csi.pb.h"
@@ -22,6 +23,11 @@ struct CreateRequest {
 [[nodiscard]] absl::StatusOr<CreateRequest> ParseCreateRequest(
     const csi::v1::CreateVolumeRequest& request, const pool::Pools& pools,
     const std::optional<Content>& content = std::nullopt);
+
+// The pool in which the volume is, or is to be made (pool_choice.h). INVALID_ARGUMENT.
+[[nodiscard]] absl::StatusOr<pool::Pool*> PoolFor(const csi::v1::CreateVolumeRequest& request,
+                                                  const ClassParameters& parameters,
+                                                  const pool::Pools& pools);
 
 // Whether the source is in this pool.
 [[nodiscard]] bool IsIn(const ContentSource& source, const pool::PoolInfo& pool);

@@ -46,6 +46,16 @@ absl::Status ValidateLink(const Config& config) {
   if (!config.link_controller.empty() && config.role == Role::kController) {
     return InvalidArgument("linkController is for roles node and all: they dial the controller");
   }
+  if (!config.lost_pools.empty() && config.link_listen.empty()) {
+    return InvalidArgument("lostPools is for a controller with linkListen: it concerns its nodes");
+  }
+  if (!config.events_api.empty() &&
+      (config.link_listen.empty() || !config.events_api.starts_with("https://") ||
+       config.events_api.find('/', std::string_view("https://").size()) != std::string::npos)) {
+    return InvalidArgument(
+        "eventsApi '{}' must be https://HOST[:PORT], on a controller with linkListen",
+        config.events_api);
+  }
   const bool linked = !config.link_listen.empty() || !config.link_controller.empty();
   if (linked && !config.link_tls.starts_with('/')) {
     return InvalidArgument(

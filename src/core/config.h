@@ -8,6 +8,7 @@
 
 #include "core/bytes.h"
 #include "core/log.h"
+#include "core/lost_pool.h"
 #include "core/pool_config.h"
 #include "core/topology_segment.h"
 
@@ -30,10 +31,12 @@ struct Config {
   Bytes copy_rate = 200 * kMiB;           // per second, of contents that come or go; 0: no limit
   std::vector<TopologySegment> topology;  // of the node, beside its own
   std::vector<PoolConfig> pools;
+  std::vector<LostPool> lost_pools;  // of nodes, which a controller need not wait for any more
   // HOST:PORT each; empty: not served.
   std::string health_address;   // HTTP /healthz and /readyz
   std::string metrics_address;  // HTTP /metrics
   bool volume_metrics = false;  // ... with what each volume occupies
+  std::string events_api;  // role controller: https://HOST[:PORT] of the API server; empty: none
   // kubelet's plugins_registry, for a node that registers itself; empty: node-driver-registrar does
   // that.
   std::string kubelet_registration_dir;

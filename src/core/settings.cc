@@ -53,6 +53,11 @@ absl::Status SetTopology(Config& config, const Texts& texts, PoolSyntaxes) {
   return absl::OkStatus();
 }
 
+absl::Status SetLostPools(Config& config, const Texts& texts, PoolSyntaxes) {
+  ASSIGN_OR_RETURN(config.lost_pools, ParseLostPools(texts));
+  return absl::OkStatus();
+}
+
 absl::Status SetPools(Config& config, const Texts& texts, PoolSyntaxes kinds) {
   config.pools.clear();
   for (const std::string& text : texts) {
@@ -78,6 +83,10 @@ constexpr Setting kSettings[] = {
      SetText<&Config::driver_name>},
     {"pools", "--pool", kPools, "POOL", "none",
      "NAME=KIND:LOCATION[,key=value...]; repeatable, the first is the default pool", SetPools},
+    {"lostPools", "--lost-pool", kList, "NODE/POOL=ID", "none",
+     "For a controller: a node's pool whose storage is gone for good, so that its volumes can be "
+     "deleted; repeatable",
+     SetLostPools},
     {"attach", "--attach", kSwitch, "", "off",
      "Volumes are published to a node (ControllerPublishVolume) before it stages them; for "
      "controller and nodes alike",
@@ -121,6 +130,11 @@ constexpr Setting kSettings[] = {
     {"volumeMetrics", "--volume-metrics", kSwitch, "", "off",
      "The metrics also tell the size of each volume and what it occupies",
      SetSwitch<&Config::volume_metrics>},
+    {"eventsApi", "--events-api", kText, "URL", "none",
+     "For a controller in a pod: https URL of the API server, to which it reports problems as "
+     "events "
+     "of nodes and claims",
+     SetText<&Config::events_api>},
     {"logLevel", "--log-level", kText, "LEVEL", "info", "debug, info, warning or error",
      SetLogLevel},
 };

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include <string>
 
 #include "core/disk_names.h"
+#include "file/eviction.h"
 #include "file/file_pool.h"
 #include "file/pool_directory.h"
 #include "file/volume_damage.h"
@@ -25,63 +25,38 @@
 namespace holdfast::file {
 namespace {
 
-// Kubelet's defaults (KubeletConfiguration v1beta1): it evicts pods when less than 10 % of
-// nodefs.available or 15 % of imagefs.available is left, and collects images at 85 % in use.
-constexpr double kWantedFree = 0.15;
-
 // Of direct I/O to files that share blocks.
 constexpr std::uint32_t kBlockOfHost = 4096;
 
-constexpr char kKubelet[] = "/var/lib/kubelet";
-
-// Where kubelet and the usual runtimes keep pods and images.
-constexpr std::array<const char*, 6> kWatched = {
-    kKubelet,          "/var/lib/containerd", "/var/lib/containers",
-    "/var/lib/docker", "/var/lib/rancher",    "/var/lib/k0s"};
-
-// The first of them that is on the filesystem of `root_fd`.
-std::optional<std::string> WatchedBeside(int root_fd) {
-  struct stat pool {};
-  if (::fstat(root_fd, &pool) != 0) return std::nullopt;
-  for (const char* const path : kWatched) {
-    struct stat watched {};
-    if (::stat(path, &watched) == 0 && watched.st_dev == pool.st_dev) return path;
-  }
-  return std::nullopt;
-}
-
-// Volumes can fill the filesystem up to the pool's reserve. Where the pool shares a filesystem with
-// kubelet or a container runtime, that must be more than what kubelet wants to see free there, or a
-// legitimate claim makes it remove images and evict pods. A warning then; OK where the pool has a
-// filesystem of its own, or this host has no kubelet.
+// A warning where a legitimate claim could make the kubelet remove images and evict pods; OK where
+// the pool has a filesystem of its own, or this host has no kubelet.
 Finding CheckEviction(const std::string& pool, int root_fd, const pool::SpacePolicy& policy) {
   Finding finding{.what = pool + ", eviction",
                   .why =
-                      "kubelet removes images and evicts pods when less than 15 % of the disk that "
-                      "it watches is free, and volumes may fill it up to the pool's reserve"};
-  struct stat kubelet {};
-  if (::stat(kKubelet, &kubelet) != 0) {
-    finding.found = "there is no kubelet here";
-    return finding;
-  }
+                      "kubelet removes images and evicts pods when too little of the disk that it "
+                      "watches is free, and volumes may fill it up to the pool's reserve"};
   const auto space = os::MeasureFilesystem(root_fd);
   if (!space.ok()) {
     finding.found = fmt::format("not known: {}", MessageOf(space.status()));
     return finding;
   }
-  const std::optional<std::string> watched = WatchedBeside(root_fd);
+  const std::optional<std::string> watched = WatchedOnFilesystemOf(root_fd);
   if (!watched) {
-    finding.found = "the pool has a filesystem of its own";
+    finding.found = "no kubelet shares the pool's filesystem";
     return finding;
   }
   const auto total = static_cast<double>(space->total);
   const double reserve =
       std::max(static_cast<double>(policy.reserve_bytes) / total, policy.reserve_fraction);
-  finding.found = fmt::format("shares a filesystem with {}, and {:.0f} % of it is in reserve",
-                              *watched, 100 * reserve);
-  if (reserve > kWantedFree) return finding;
+  const EvictionThreshold wanted = FindEvictionThreshold(space->total);
+  finding.found = fmt::format(
+      "shares a filesystem with {}, {:.0f} % of it is in reserve, and kubelet wants {:.0f} % free "
+      "({})",
+      *watched, 100 * reserve, 100 * wanted.free, wanted.source);
+  if (reserve > wanted.free) return finding;
   finding.level = FindingLevel::kWarning;
-  finding.remedy = "give the pool a filesystem of its own, or a reserve of 20 %";
+  finding.remedy = fmt::format("give the pool a filesystem of its own, or a reserve of {:.0f} %",
+                               100 * std::max(kReserveBesideKubelet, wanted.free + 0.05));
   return finding;
 }
 
@@ -313,7 +288,8 @@ std::vector<Finding> ExaminePool(const PoolConfig& pool, const std::string& stat
                     fmt::format("mount its disk, or mkdir -p {}", pool.location))};
   }
   const auto space = pool::ParseSpacePolicy(pool.keys);
-  const pool::SpacePolicy policy = space.value_or(pool::SpacePolicy());
+  const pool::SpacePolicy policy =
+      WithReserveForKubelet(space.value_or(pool::SpacePolicy()), root->get());
   const auto direct_io = os::ProbeDirectIo(root->get());
   std::vector<Finding> findings = {CheckMarker(std::move(finding), pool.name, root->get(),
                                                ReadKnownMarker(state_dir, pool.name)),

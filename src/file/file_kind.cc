@@ -39,10 +39,12 @@ constexpr std::array kKeys = [] {
 constexpr PoolSyntax kSyntax{.kind = "file",
                              .location = "DIRECTORY",
                              .help = R"(Image files: --pool=NAME=file:DIRECTORY, with the keys
-reserve=10Gi or 5% (room kept for the host; 5%), overcommit=1.5 (thin bytes provisioned
-per byte of room; 1), watermark=90% (no more thin space above this use; 90%),
-sectorSize=512 or 4096 (of new volumes; what suits the disk), keepDeleted=24h (how long
-deleted volumes are kept; 0), trash=reclaim (purge them early for new volumes; keep).)",
+reserve=10Gi or 5% (room kept for the host; 5%, or 20% on a disk that kubelet uses),
+overcommit=1.5 (thin bytes provisioned per byte of room; 1),
+watermark=90% (no more thin space above this use; 90%),
+sectorSize=512 or 4096 (of new volumes; what suits the disk),
+keepDeleted=24h (how long deleted volumes are kept; 0),
+trash=reclaim (purge them early for new volumes; keep).)",
                              .keys = kKeys,
                              .is_shared = false,
                              .check = Check};

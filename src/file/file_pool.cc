@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "file/data_copy.h"
 #include "file/digest_making.h"
+#include "file/eviction.h"
 #include "file/file_pool_call.h"
 #include "file/image_content.h"
 #include "file/image_copy.h"
@@ -77,6 +78,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                       .sector_size = given_sectors.value_or(
                           BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io)),
                       .keeps_deleted = true};
+  policies.space = WithReserveForKubelet(policies.space, pool.root);
   return std::unique_ptr<FilePool>(new FilePool(std::move(info), policies, std::move(directory),
                                                 direct_io, std::move(tag), std::move(quiesce)));
 }

@@ -50,10 +50,12 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Hub::LinkService::C
   return session.get();
 }
 
-Hub::Hub(std::string driver_name, NodeIdentity& identity, HubTimes times)
+Hub::Hub(std::string driver_name, NodeIdentity& identity, HubTimes times,
+         std::vector<LostPool> lost)
     : driver_name_(std::move(driver_name)),
       identity_(identity),
       times_(times),
+      lost_pools_(std::move(lost)),
       settled_at_(started_at_ + times_.settle) {}
 
 Hub::~Hub() { Stop(); }
@@ -147,6 +149,17 @@ std::size_t Hub::CountNodes() const {
   return nodes_.size();
 }
 
+bool Hub::IsLost(const std::string& node, const std::string& pool) const {
+  const LostPool* const lost = lost_pools_.Find(node, pool);
+  if (lost == nullptr) return false;
+  const MutexLock lock(mutex_);
+  const auto connected = nodes_.find(node);
+  if (connected == nodes_.end()) return true;
+  const PoolIds ids = IdsOf(*connected->second.pools);
+  const auto id = ids.find(pool);
+  return id == ids.end() || id->second.empty() || id->second == lost->id;
+}
+
 std::map<absl::StatusCode, std::uint64_t> Hub::Refusals() const {
   const MutexLock lock(mutex_);
   return refusals_;
@@ -218,6 +231,7 @@ absl::Status Hub::OnRegister(Session& session, const v1::Register& message) {
                   .groups = {},
                   .renews = message.renews()};
   RETURN_IF_ERROR(CheckPools(arrival.pools));
+  RETURN_IF_ERROR(lost_pools_.RequireNone(message.node(), arrival.pools));
   const PoolIds pools = IdsOf(arrival.pools);
   arrival.volumes = NamedVolumes(pools);
   ASSIGN_OR_RETURN(const PoolIds snapshot_spaces, SnapshotNameSpaces(pools));
@@ -340,6 +354,7 @@ void Hub::OnProved(const std::shared_ptr<Session>& session) {
 absl::Status Hub::OnPools(Session& session, const v1::Pools& pools) {
   v1::Pools told = pools;
   RETURN_IF_ERROR(CheckPools(told));
+  RETURN_IF_ERROR(lost_pools_.RequireNone(session.node(), told));
   const MutexLock lock(mutex_);
   const auto node = nodes_.find(session.node());
   if (node == nodes_.end() || node->second.session.get() != &session) return absl::OkStatus();

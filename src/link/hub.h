@@ -12,6 +12,7 @@
 
 #include "core/log.h"
 #include "core/mutex.h"
+#include "link/lost_pools.h"
 #include "link/node_identity.h"
 #include "link/peer_watch.h"
 #include "link/pool_checks.h"
@@ -55,7 +56,8 @@ struct HubTimes {
 class Hub final : public SessionOwner {
  public:
   // `identity` outlives the hub.
-  Hub(std::string driver_name, NodeIdentity& identity, HubTimes times = {});
+  Hub(std::string driver_name, NodeIdentity& identity, HubTimes times = {},
+      std::vector<LostPool> lost = {});
   ~Hub() override;
 
   // Before the service is served; `watch` outlives the server.
@@ -95,6 +97,11 @@ class Hub final : public SessionOwner {
 
   // The same for group snapshots that have a member on the node.
   [[nodiscard]] VolumeNames& group_names() { return group_names_; }
+
+  // Whether what is in the node's pool of that name is gone for good: the pool is declared lost,
+  // and the node has no other storage under the name.
+  [[nodiscard]] bool IsLost(const std::string& node, const std::string& pool) const;
+  [[nodiscard]] const LostPools& lost_pools() const { return lost_pools_; }
 
   // A connection was closed before its peer said anything.
   void CountRefusal(absl::StatusCode code);
@@ -153,6 +160,7 @@ class Hub final : public SessionOwner {
   const std::string driver_name_;
   NodeIdentity& identity_;
   const HubTimes times_;
+  const LostPools lost_pools_;
   PeerWatch* watch_ = nullptr;
   // Not the system's clock, which is set at boot.
   const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();

@@ -1,41 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link/token_keys.h"
 
-#include <httplib.h>
-
 #include "core/log.h"
 #include "core/start_thread.h"
 #include "core/text_file.h"
+#include "link/cluster_api.h"
 
 namespace holdfast::link {
 namespace {
 
-// Where Kubernetes mounts what a pod needs to speak with the API server.
-constexpr char kOwnToken[] = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-constexpr char kClusterCa[] = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
-
 constexpr std::chrono::minutes kRefresh{5};
 constexpr std::chrono::seconds kRetry{2};
-constexpr std::chrono::seconds kFetchTime{5};
-constexpr std::size_t kMaxBytes = 1 << 20;
 
 absl::StatusOr<std::string> FetchUrl(const std::string& url) {
   const std::size_t path_at = url.find('/', std::string_view("https://").size());
-  httplib::Client client(url.substr(0, path_at));
-  client.set_ca_cert_path(kClusterCa);
-  client.set_connection_timeout(kFetchTime);
-  client.set_read_timeout(kFetchTime);
-  const auto token = ReadTextFile(kOwnToken);
-  if (token.ok()) client.set_bearer_token_auth(*token);
-  std::string body;
-  const httplib::Result result =
-      client.Get(url.substr(path_at), [&](const char* data, std::size_t size) {
-        body.append(data, size);
-        return body.size() <= kMaxBytes;
-      });
-  if (!result) return Unavailable("{}", httplib::to_string(result.error()));
-  if (result->status != 200) return Unavailable("HTTP status {}", result->status);
-  return body;
+  return ClusterApi(url.substr(0, path_at)).Get(url.substr(path_at));
 }
 
 absl::StatusOr<std::string> Fetch(const std::string& source) {

@@ -77,7 +77,7 @@ class VolumeNames final {
     std::string node;
     // False: the volume is only in doubt, and CreateVolume never returned it.
     bool returned = false;
-    std::string pool;  // of one in doubt, as its class says; empty: the node's default
+    std::string pool;  // of one in doubt, as its class says; empty: any of the node's
   };
   // Where the name is: first a creation in doubt, then the nodes that have such a volume. Without
   // places that were superseded. More than one: nodes contradict each other.
@@ -113,7 +113,7 @@ class VolumeNames final {
   struct Superseded {
     std::string node;
     std::string name;
-    std::string pool;  // as the class says; empty: the node's default
+    std::string pool;  // as the class says; empty: any of the node's
     friend auto operator<=>(const Superseded&, const Superseded&) = default;
   };
   void Supersede(const Superseded& volume);

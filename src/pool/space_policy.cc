@@ -32,6 +32,7 @@ absl::StatusOr<double> ParsePercent(std::string_view key, std::string_view text)
 absl::Status SetReserve(SpacePolicy& space, std::string_view text) {
   space.reserve_bytes = 0;
   space.reserve_fraction = 0;
+  space.reserve_given = true;
   if (text.ends_with('%')) {
     ASSIGN_OR_RETURN(space.reserve_fraction, ParsePercent("reserve", text));
   } else {

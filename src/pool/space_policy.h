@@ -14,6 +14,7 @@ namespace holdfast::pool {
 struct SpacePolicy {
   Bytes reserve_bytes = 0;         // kept for the host: this many bytes, or ...
   double reserve_fraction = 0.05;  // ... this part of the storage, whichever is larger
+  bool reserve_given = false;      // the pool's keys say so, rather than the default
   double overcommit = 1.0;         // thin bytes provisioned per byte of room; 1: all can be kept
   double watermark = 0.9;          // no more thin space while more than this part is in use
 };

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -152,8 +153,10 @@ absl::Status ClusterInventory::List(const std::string& node, link::Deadline dead
     wanted = wanted && take(part);
     return wanted;
   };
-  const std::vector<std::string> missing =
+  std::vector<std::string> missing =
       node.empty() ? hub_.Missing() : std::vector<std::string>(nodes.empty() ? 1 : 0, node);
+  // Of what is declared lost, nothing is missing.
+  std::erase_if(missing, [&](const std::string& name) { return hub_.lost_pools().HasNode(name); });
   for (const std::string& name : missing) {
     if (!take_in_turn(Missing<Response>(name, WhyMissing(name)))) return TakesNoMore();
   }
@@ -168,18 +171,35 @@ absl::Status ClusterInventory::List(const std::string& node, link::Deadline dead
   return wanted ? absl::OkStatus() : TakesNoMore();
 }
 
+// Nodes that are gone with a pool that is declared lost; one that is there says itself how it is.
+void ClusterInventory::AddLost(const std::string& node,
+                               admin::v1::ListNodesResponse& response) const {
+  std::map<std::string, std::vector<std::string>> pools_of;
+  for (const LostPool& lost : hub_.lost_pools().declared()) {
+    if (!node.empty() && lost.node != node) continue;
+    if (hub_.Nodes({lost.node}).empty()) pools_of[lost.node].push_back(lost.pool);
+  }
+  for (const auto& [name, pools] : pools_of) {
+    admin::v1::Node& lost = *response.add_nodes();
+    lost.set_name(name);
+    lost.set_state("lost");
+    lost.set_problem(fmt::format("declared lost: {}", fmt::join(pools, ", ")));
+  }
+}
+
 admin::v1::ListNodesResponse ClusterInventory::Nodes(const std::string& node) const {
   admin::v1::ListNodesResponse response;
   for (const link::NodeView& view : hub_.Nodes()) {
     if (node.empty() || view.name == node) Describe(view, hub_, *response.add_nodes());
   }
   for (const std::string& name : hub_.Missing()) {
-    if (!node.empty() && name != node) continue;
+    if ((!node.empty() && name != node) || hub_.lost_pools().HasNode(name)) continue;
     admin::v1::Node& missing = *response.add_nodes();
     missing.set_name(name);
     missing.set_state("missing");
     missing.set_problem(WhyMissing(name));
   }
+  AddLost(node, response);
   return response;
 }
 

@@ -42,6 +42,7 @@ class ClusterInventory final {
   [[nodiscard]] admin::v1::ListNodesResponse Nodes(const std::string& node) const;
 
  private:
+  void AddLost(const std::string& node, admin::v1::ListNodesResponse& response) const;
   template <typename Response>
   absl::Status AskNode(const link::NodeView& node, link::Deadline deadline,
                        const Take<Response>& take);

@@ -10,6 +10,7 @@ namespace holdfast::server {
 
 void Describe(const pool::PoolInfo& info, const absl::StatusOr<pool::PoolUsage>& usage,
               admin::v1::Pool& described) {
+  described.set_id(info.id);
   described.set_name(info.name);
   described.set_kind(info.kind);
   described.set_location(info.location);

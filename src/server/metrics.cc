@@ -66,6 +66,11 @@ bool AreLookedAt(const pool::Pool& pool, const Metrics::Sources& sources) {
 
 void AddPools(const Metrics::Sources& sources, std::vector<MetricFamily>& families) {
   MetricFamily ready = Family("holdfast_pool_ready", "1 if the pool can serve", MetricType::Gauge);
+  MetricFamily info =
+      Family("holdfast_pool_info",
+             "1; the id of the pool's storage, by which it is declared lost when it "
+             "is gone for good",
+             MetricType::Gauge);
   MetricFamily volumes = Family("holdfast_pool_volumes", "volumes in the pool", MetricType::Gauge);
   MetricFamily total =
       Family("holdfast_pool_size_bytes", "size of the pool's storage", MetricType::Gauge);
@@ -103,6 +108,7 @@ void AddPools(const Metrics::Sources& sources, std::vector<MetricFamily>& famili
     const auto usage =
         sources.pools.questions().Put(*pool, [](pool::Pool& one) { return one.GetUsage(); });
     Add(ready, {{"pool", name}}, usage.ok() ? 1 : 0);
+    Add(info, {{"pool", name}, {"id", pool->info().id}}, 1);
     if (!usage.ok()) continue;
     Add(volumes, {{"pool", name}}, usage->volumes);
     Add(total, {{"pool", name}}, usage->total);
@@ -121,7 +127,7 @@ void AddPools(const Metrics::Sources& sources, std::vector<MetricFamily>& famili
     if (const auto count = sources.abnormal.Count(*pool)) Add(abnormal, {{"pool", name}}, *count);
     if (sources.each_volume) each.Add(sources.pools.questions(), *pool);
   }
-  Move({&ready, &volumes, &total, &free, &reserve, &provisioned, &available, &unallocated,
+  Move({&ready, &info, &volumes, &total, &free, &reserve, &provisioned, &available, &unallocated,
         &indirect, &abnormal, &trash, &trash_bytes},
        families);
   snapshots.MoveTo(families);

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "core/version.h"
+#include "link/cluster_api.h"
 #include "link/credentials.h"
 #include "os/capabilities.h"
 #include "os/process_limits.h"
 #include "os/release.h"
 #include "server/dial_controller.h"
+#include "server/event_sender.h"
 #include "server/grpc_log.h"
 #include "server/health.h"
 #include "server/kubelet_registration.h"
@@ -37,7 +39,8 @@ namespace {
 constexpr std::chrono::milliseconds kShutdownGrace{500};
 constexpr std::chrono::seconds kStopTime{25};  // kubelet's patience is 30 s
 constexpr std::chrono::milliseconds kLastWords{500};
-constexpr std::size_t kMostNamed = 20;  // calls, when they are not waited for any longer
+constexpr std::chrono::seconds kSearch{8};  // for problems, which a stop waits for
+constexpr std::size_t kMostNamed = 20;      // calls, when they are not waited for any longer
 
 // Gives up privileges and core dumps, and sets signals, the log of gRPC, memory and umask. Before
 // any other thread exists. Errors as of os::KeepNeededCapabilities and os::ForbidCoreDumps.
@@ -176,7 +179,23 @@ absl::Status Server::ServeNodes() {
   if (config_.link_listen.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(link_server_, LinkServer::Start(config_.link_listen, {config_.link_tls},
                                                    file_limit_, linked_->hub, linked_->transfers));
-  return linked_->undecided_groups.Start();
+  RETURN_IF_ERROR(linked_->undecided_groups.Start());
+  return StartEvents();
+}
+
+absl::Status Server::StartEvents() {
+  if (config_.events_api.empty()) return absl::OkStatus();
+  const auto api = std::make_shared<link::ClusterApi>(config_.events_api);
+  events_ = std::make_unique<EventSender>(
+      config_.driver_name,
+      EventApi{.get = [api](const std::string& path) { return api->Get(path); },
+               .post = [api](const std::string& path,
+                             const std::string& json) { return api->Post(path, json); }},
+      [this] {
+        return FindClusterProblems(services_->inventory, linked_->inventory,
+                                   std::chrono::steady_clock::now() + kSearch);
+      });
+  return events_->Start();
 }
 
 absl::Status Server::Run() {
@@ -214,6 +233,7 @@ void Server::Stop() {
   linked_->metadata.Stop();
   services_->admin.Stop();
   linked_->admin.Stop();
+  events_.reset();
   registration_.reset();
   node_link_.reset();
   state_->reconciler.Stop();

@@ -18,6 +18,7 @@ class NodeLink;
 namespace holdfast::server {
 
 class Acceptor;
+class EventSender;
 class KubeletRegistration;
 class LinkServer;
 class Metrics;
@@ -58,6 +59,7 @@ class Server final {
   [[nodiscard]] absl::Status TakePlace();
   [[nodiscard]] absl::Status ServeCalls();
   [[nodiscard]] absl::Status ServeNodes();
+  [[nodiscard]] absl::Status StartEvents();
   [[nodiscard]] absl::Status RegisterWithKubelet();
   void LogReadiness() const;
 
@@ -78,6 +80,7 @@ class Server final {
   std::unique_ptr<LinkServer> link_server_;
   std::unique_ptr<link::NodeLink> node_link_;
   std::unique_ptr<KubeletRegistration> registration_;
+  std::unique_ptr<EventSender> events_;
 };
 
 }  // namespace holdfast::server

@@ -53,7 +53,7 @@ Services::Services(const Config& config, ServerState& state)
 
 LinkedController::LinkedController(const Config& config, ServerState& state, Services& own)
     : identity(MakeNodeIdentity(config)),
-      hub(config.driver_name, *identity),
+      hub(config.driver_name, *identity, {}, config.lost_pools),
       transfers(config.driver_name, *identity),
       router({config.driver_name, config.attach, hub, state.pools, own.controller,
               state.volume_locks, state.calls,

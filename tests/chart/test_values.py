@@ -43,6 +43,76 @@ def test_a_directory_above_that_is_not_for_a_pod_is_not_mounted(path):
     assert mounts(rendered, "node", "holdfast")["pool-default"]["mountPath"] == path
 
 
+def daemon_sets(rendered):
+    return {made["metadata"]["name"]: made["spec"]["template"]["spec"]
+            for made in rendered.all("DaemonSet")}
+
+
+def flags_of(pod):
+    return [flag for flag in pod["containers"][0]["args"] if flag.startswith("--pool=")]
+
+
+def excluded(pod):
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = terms["nodeSelectorTerms"]
+    return {expression["key"]: expression["values"] for expression in term["matchExpressions"]
+            if expression["operator"] == "NotIn"}
+
+
+def test_groups_of_nodes_have_pools_of_their_own_and_no_node_is_in_two():
+    pods = daemon_sets(render(text=value_sets.GROUPS))
+    assert sorted(pods) == ["holdfast-node", "holdfast-node-big", "holdfast-node-nvme"]
+    assert flags_of(pods["holdfast-node"]) == [
+        "--pool=default=file:/var/lib/holdfast/pools/default"]
+    assert flags_of(pods["holdfast-node-nvme"]) == ["--pool=default=file:/mnt/nvme",
+                                                    "--pool=bulk=file:/mnt/disk"]
+    assert pods["holdfast-node"]["nodeSelector"] == {"os": "linux"}
+    assert pods["holdfast-node-nvme"]["nodeSelector"] == {"os": "linux", "disk": "nvme"}
+    assert "affinity" not in pods["holdfast-node-nvme"]
+    assert excluded(pods["holdfast-node-big"]) == {"disk": ["nvme"]}
+    assert excluded(pods["holdfast-node"]) == {"disk": ["nvme"], "size": ["big"]}
+
+
+def test_nodes_of_no_group_have_no_driver_without_pools():
+    text = value_sets.GROUPS.replace(
+        "  - {name: default, path: /var/lib/holdfast/pools/default, create: true}\n", "")
+    assert "pools:\nnodeGroups" in text
+    pods = daemon_sets(render(text=text.replace("pools:\nnodeGroups", "pools: []\nnodeGroups", 1)))
+    assert sorted(pods) == ["holdfast-node-big", "holdfast-node-nvme"]
+
+
+def test_pools_in_ceph_are_those_of_all_groups():
+    text = value_sets.CEPH + """
+nodeGroups:
+  - {name: nvme, nodeSelector: {disk: nvme}, pools: [{name: local, path: /mnt/nvme}]}
+"""
+    pods = daemon_sets(render(text=text))
+    in_ceph = [flag for flag in flags_of(pods["holdfast-node"]) if "=rbd:" in flag]
+    assert in_ceph
+    assert flags_of(pods["holdfast-node-nvme"]) == ["--pool=local=file:/mnt/nvme", *in_ceph]
+
+
+def test_events_are_optional_and_bring_narrow_rights():
+    def rules(rendered):
+        return [rule for role in rendered.all("ClusterRole") for rule in role["rules"]
+                if rule.get("resources") in (["nodes", "persistentvolumeclaims"], ["events"])
+                and rule["verbs"] in (["get"], ["create"])]
+
+    off, on = render(), render("events.enabled=true")
+    assert not [flag for flag in off.flags("controller") if "events" in flag] and not rules(off)
+    assert "--events-api=https://kubernetes.default.svc" in on.flags("controller")
+    assert len(rules(on)) == 2
+    assert not [flag for flag in on.flags("node") if "events" in flag]
+
+
+def test_lost_pools_are_the_controllers_flags():
+    assert not [flag for flag in render().flags("controller") if "lost" in flag]
+    lost = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001"
+    rendered = render(text=f"lostPools: [{{node: worker-3, pool: default, id: {lost}}}]")
+    assert f"--lost-pool=worker-3/default={lost}" in rendered.flags("controller")
+    assert not [flag for flag in rendered.flags("node") if "lost" in flag]
+
+
 def test_the_default_pool_is_made():
     rendered = render()
     assert volumes(rendered, "node")["pool-default"]["hostPath"] == {

@@ -17,6 +17,23 @@ storageClasses:
       - matchLabelExpressions:
           - {key: topology.csi.holdfast.dev/node, values: [n1, n2]}
 """
+GROUPS = """
+pools:
+  - {name: default, path: /var/lib/holdfast/pools/default, create: true}
+nodeGroups:
+  - name: nvme
+    nodeSelector: {disk: nvme}
+    pools:
+      - {name: default, path: /mnt/nvme}
+      - {name: bulk, path: /mnt/disk}
+  - name: big
+    nodeSelector: {size: big}
+    pools: [{name: default, path: /mnt/raid}]
+node:
+  nodeSelector: {os: linux}
+storageClasses:
+  - {name: any, parameters: {pool: "default, bulk"}}
+"""
 SCHEDULING = """
 imagePullSecrets: [{name: registry}]
 controller:

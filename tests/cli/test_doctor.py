@@ -178,20 +178,6 @@ def test_unknown_filesystem(holdfast, doctor):
     command.refused(result, 2, "zfs")
 
 
-@pytest.fixture
-def kubelet_directory(directory):
-    """Mounts /var/lib/kubelet separately, only in the run's mount namespace."""
-    parent = "/var/lib"
-    if os.path.exists(f"{parent}/kubelet"):
-        pytest.skip("this host has a kubelet")
-    (directory / "lib" / "kubelet").mkdir(parents=True)
-    subprocess.run(["mount", "--rbind", directory / "lib", parent], check=True)
-    subprocess.run(["mount", "--bind", f"{parent}/kubelet", f"{parent}/kubelet"], check=True)
-    yield f"{parent}/kubelet"
-    subprocess.run(["umount", f"{parent}/kubelet"], check=True)
-    subprocess.run(["umount", parent], check=True)
-
-
 def test_kubelet_needs_shared_mounts(doctor, kubelet_directory):
     what = f"mounts below {kubelet_directory}"
     assert doctor.run(1)[what]["found"] == "not shared"
@@ -199,22 +185,40 @@ def test_kubelet_needs_shared_mounts(doctor, kubelet_directory):
     assert doctor.run(0)[what]["found"] == "shared"
 
 
-def test_a_pool_on_the_disk_that_kubelet_watches(doctor, kubelet_directory):
+EVICTION = "pool 'default', eviction"
+
+
+@pytest.fixture
+def watched(kubelet_directory):
+    """The directory of a kubelet, as doctor wants to see it."""
     subprocess.run(["mount", "--make-shared", kubelet_directory], check=True)
-    what = "pool 'default', eviction"
-    finding = doctor.check_pool(0)[what]
+    return kubelet_directory
+
+
+def test_a_pool_on_the_disk_that_kubelet_watches(doctor, watched):
+    finding = doctor.check_pool(0)[EVICTION]
+    assert finding["level"] == "ok"
+    assert watched in finding["found"] and "20 %" in finding["found"]
+    finding = doctor.check_pool(0, ",reserve=5%")[EVICTION]
     assert finding["level"] == "warning"
-    assert kubelet_directory in finding["found"]
-    assert "5 %" in finding["found"]
-    assert doctor.check_pool(0, ",reserve=20%")[what]["level"] == "ok"
-    assert doctor.check_pool(0, ",reserve=1000Ti")[what]["level"] == "ok"
+    assert "5 %" in finding["found"] and "15 % free" in finding["found"]
+    assert doctor.check_pool(0, ",reserve=1000Ti")[EVICTION]["level"] == "ok"
 
 
-def test_a_pool_on_a_disk_of_its_own(doctor, kubelet_directory):
-    subprocess.run(["mount", "--make-shared", kubelet_directory], check=True)
+def test_the_thresholds_are_those_that_kubelet_has(doctor, watched):
+    with open(f"{watched}/config.yaml", "w", encoding="ascii") as config:
+        config.write("evictionHard: {nodefs.available: 25%}\nimageGCHighThresholdPercent: 90\n")
+    finding = doctor.check_pool(0)[EVICTION]
+    assert finding["level"] == "warning", finding
+    assert "25 % free" in finding["found"] and f"{watched}/config.yaml" in finding["found"]
+    assert "30 %" in finding["remedy"]
+
+
+def test_a_pool_on_a_disk_of_its_own(doctor, watched):
     subprocess.run(["mount", "-t", "tmpfs", "own", doctor.pool], check=True)
     try:
-        finding = doctor.check_pool(0)["pool 'default', eviction"]
-        assert (finding["level"], "of its own" in finding["found"]) == ("ok", True)
+        finding = doctor.check_pool(0)[EVICTION]
+        assert (finding["level"], "no kubelet" in finding["found"]) == ("ok", True)
+        assert "5 %" not in finding["found"] and watched not in finding["found"]
     finally:
         subprocess.run(["umount", doctor.pool], check=True)

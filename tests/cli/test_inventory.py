@@ -63,6 +63,12 @@ def staged(driver, directory):
     driver.call("NodeUnstageVolume", volume_id=volume_id, staging_target_path=str(staging))
 
 
+def test_a_pool_beside_a_kubelet_keeps_a_larger_reserve(kubelet_directory, driver, holdfast):
+    (pool,) = listed(holdfast, driver, "pools")
+    assert os.path.isdir(kubelet_directory)
+    assert 0.19 < pool["reserve_bytes"] / pool["total_bytes"] < 0.21
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_nobody_there(holdfast, directory, verb):
     path = directory / "csi.sock"

@@ -228,8 +228,11 @@ class Trial:
     def await_reconciler(self):
         """It runs automatically after the start; its calls may meet the fault, too."""
         def recovered_or_struck():
-            if not self.driver.trap.struck:
+            try:
                 self.operation.recovered(self.life)
+            except AssertionError:
+                if not self.driver.trap.has_struck():
+                    raise
 
         try:
             await_true(recovered_or_struck)

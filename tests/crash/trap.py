@@ -92,6 +92,11 @@ class Trap:
         self.let_go()
         return self.points, self.struck
 
+    def has_struck(self):
+        """Whether the fault has been met since watch()."""
+        with self.lock:
+            return self.watched and self.struck is not None
+
     def let_go(self):
         """Lets the held call continue."""
         with self.lock:

@@ -61,7 +61,8 @@ class Cluster:
         return self.controller.call(method, **fields)
 
     def create(self, name, nodes=(), size=driver.SIZES["ext4"], access="mount", filesystem="ext4",
-               provisioning="thin", preferred=(), source=None, timeout=csi_client.CALL_SECONDS):
+               provisioning="thin", preferred=(), source=None, timeout=csi_client.CALL_SECONDS,
+               **parameters):
         capability = csi_client.capability(access, "" if access == "block" else filesystem)
         fields = {}
         if nodes or preferred:
@@ -70,7 +71,7 @@ class Cluster:
                 preferred=[segment(node) for node in preferred])
         return self.call("CreateVolume", name=name, capacity_range=csi_client.at_least(size),
                          volume_capabilities=[capability],
-                         parameters={"provisioning": provisioning}, timeout=timeout,
+                         parameters={"provisioning": provisioning, **parameters}, timeout=timeout,
                          volume_content_source=csi_client.content_source(source), **fields).volume
 
     def snapshot(self, volume_id, name):

@@ -30,8 +30,9 @@ struct MemoryCluster {
   using milliseconds = std::chrono::milliseconds;
 
   explicit MemoryCluster(const link::HubTimes& times = {.reconnect_grace = milliseconds(20),
-                                                        .settle = milliseconds(0)})
-      : hub(kDriverName, belief, times) {}
+                                                        .settle = milliseconds(0)},
+                         std::vector<LostPool> lost = {})
+      : hub(kDriverName, belief, times, std::move(lost)) {}
 
   MemoryNode& Add(const std::string& name, Bytes room = kTiB) {
     return nodes.emplace_back(hub, server, name, room);

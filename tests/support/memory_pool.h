@@ -195,8 +195,10 @@ class MemoryPool final : public pool::Pool {
   }
 
   absl::StatusOr<PoolCapacity> GetCapacity(Provisioning) override {
-    return PoolCapacity{kTiB, kTiB, kVolumeGranularity};
+    RETURN_IF_ERROR(room.status());
+    return PoolCapacity{*room, *room, kVolumeGranularity};
   }
+  absl::StatusOr<Bytes> room = kTiB;
   absl::StatusOr<pool::PoolUsage> GetUsage() override { return usage; }
   pool::PoolUsage usage;
   absl::StatusOr<Bytes> allocated = FailedPrecondition("only the storage knows");  // to each

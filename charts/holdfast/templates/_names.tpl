@@ -34,22 +34,38 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- fail (printf "kubeletPath is too long: the socket '%s' has %d characters, and the maximum is 107" $socket (len $socket)) }}
 {{- end }}
 {{- $pools := dict }}
+{{- $file := dict }}
 {{- range .Values.pools }}
 {{- if hasKey $pools .name }}
 {{- fail (printf "pools: two pools are named '%s'" .name) }}
 {{- end }}
 {{- $_ := set $pools .name . }}
+{{- if not .rbd }}{{ $file = . }}{{ end }}
 {{- end }}
-{{- $first := first .Values.pools }}
+{{- include "holdfast.nodeGroups.check" . }}
+{{- range .Values.nodeGroups }}
+{{- range .pools }}
+{{- $_ := set $pools .name . }}
+{{- $file = . }}
+{{- end }}
+{{- end }}
 {{- range .Values.storageClasses }}
+{{- $class := . }}
+{{- $pool := $file }}
 {{- $named := dig "parameters" "pool" "" . }}
-{{- if and $named (not (hasKey $pools $named)) }}
-{{- fail (printf "StorageClass '%s' names the pool '%s', which is not among pools" .name $named) }}
+{{- range $index, $name := splitList "," (nospace $named) | compact }}
+{{- if not (hasKey $pools $name) }}
+{{- fail (printf "StorageClass '%s' names the pool '%s', which is not among pools" $class.name $name) }}
 {{- end }}
-{{- if and (not $named) $first.rbd }}
-{{- fail (printf "StorageClass '%s' names no pool, and the first of the pools is in Ceph: such a pool must be named (parameters.pool)" .name) }}
+{{- $other := get $pools $name }}
+{{- if and $index (ne (empty $other.rbd) (empty $pool.rbd)) }}
+{{- fail (printf "StorageClass '%s' names pools of nodes and in Ceph together ('%s'): name pools of one sort" $class.name $named) }}
 {{- end }}
-{{- $pool := get $pools (default $first.name $named) }}
+{{- $pool = $other }}
+{{- end }}
+{{- if not $pool }}
+{{- fail (printf "StorageClass '%s' names no pool, and all pools are in Ceph: such a pool must be named (parameters.pool)" .name) }}
+{{- end }}
 {{- if and $pool.rbd (ne (dig "parameters" "provisioning" "thick" .) "thin") }}
 {{- fail (printf "StorageClass '%s' uses the pool '%s' in Ceph, which supports thin volumes only: parameters.provisioning must be thin" .name $pool.name) }}
 {{- end }}

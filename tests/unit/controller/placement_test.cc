@@ -51,7 +51,7 @@ const std::vector<link::NodeView> kNodes = {
 
 PlacementRequest Thick(Bytes bytes, const std::string& pool = "default") {
   return {.name = "pvc",
-          .pool = pool,
+          .pools = Names{pool},
           .provisioning = Provisioning::kThick,
           .bytes = bytes,
           .limit = 0};
@@ -63,7 +63,7 @@ TEST_CASE("without a requirement the node with most room comes first") {
   CHECK(thick.absent.empty());
   CHECK(thick.unfitting.size() == 3);
   const PlacementRequest thin{.name = "pvc",
-                              .pool = "default",
+                              .pools = Names{"default"},
                               .provisioning = Provisioning::kThin,
                               .bytes = 15 * kMiB,
                               .limit = 0};
@@ -106,9 +106,16 @@ TEST_CASE("who is not connected, and who has no room or no such pool, is told ap
   CHECK(Place(requirement, kNodes, kDriver, Thick(kMiB, "fast")).fitting == Names{"other"});
 }
 
-TEST_CASE("a pool without a name is each node's first one") {
-  CHECK(FindPool(kNodes[0], "") == &kNodes[0].pools->pools(0));
-  CHECK(Place({}, kNodes, kDriver, Thick(kMiB, "")).fitting == Names{"other", "b", "c", "a"});
+TEST_CASE("of several pools, and of all if none is named, the roomiest one counts") {
+  PlacementRequest wanted = Thick(15 * kMiB);
+  wanted.pools = {};
+  CHECK(Place({}, kNodes, kDriver, wanted).fitting == Names{"other", "b", "c"});
+  wanted.pools = {"default", "fast"};
+  CHECK(Place({}, kNodes, kDriver, wanted).fitting == Names{"other", "b", "c"});
+  wanted.pools = {"slow", "fast"};
+  CHECK(Place({}, kNodes, kDriver, wanted).fitting == Names{"other"});
+  CHECK(PoolsNamed(kNodes[0], {}) == PoolsNamed(kNodes[0], {"fast", "default"}));
+  CHECK(PoolsNamed(kNodes[0], {"fast"}).empty());
 }
 
 TEST_CASE("a full node is not chosen for a volume of any size") {

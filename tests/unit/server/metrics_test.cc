@@ -89,6 +89,10 @@ TEST_CASE_METHOD(Fixture, "what a pool keeps for its host, and owes to thin volu
   CHECK_THAT(Text(), Contains("holdfast_pool_reserve_bytes{pool=\"p\"} 700\n"));
 }
 
+TEST_CASE_METHOD(Fixture, "the id of a pool's storage is told") {
+  CHECK_THAT(Text(), Contains("holdfast_pool_info{pool=\"p\",id=\"" + pool->info().id + "\"} 1\n"));
+}
+
 TEST_CASE_METHOD(Fixture, "every kind of leftover is told, also when there is none of it") {
   const std::string text = Text();
   REQUIRE(AllLeftoverKinds().size() > 10);
