@@ -26,6 +26,9 @@ void AddPoolsCommand(CLI::App& app, Action& run);
 void AddNodesCommand(CLI::App& app, Action& run);
 void AddLeftoversCommand(CLI::App& app, Action& run);
 
+// `holdfast trash`: what was deleted and is kept; restores and purges it.
+void AddTrashCommand(CLI::App& app, Action& run);
+
 // `holdfast top`: what volumes in use read and write, and copies under way.
 void AddTopCommand(CLI::App& app, Action& run);
 

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "core/retention.h"
+
 namespace holdfast::controller {
 namespace {
 
@@ -21,8 +23,11 @@ absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
     ASSIGN_OR_RETURN(parameters.provisioning, ParseProvisioning(value));
   } else if (key == "mkfsOptions") {
     parameters.mkfs_options = value;
+  } else if (key == kKeepDeleted) {
+    ASSIGN_OR_RETURN(parameters.keep_deleted, ParseRetention(value));
   } else {
-    return InvalidArgument("unknown parameter '{}' (known: pool, provisioning, mkfsOptions)", key);
+    return InvalidArgument(
+        "unknown parameter '{}' (known: pool, provisioning, mkfsOptions, keepDeleted)", key);
   }
   parameters.given[key] = value;
   return absl::OkStatus();

@@ -92,6 +92,8 @@ def end(driver):
             driver.delete_snapshot(snapshot_id)
         for volume_id in driver.listed():
             delete(driver, volume_id)
+        for entry in driver.trash():
+            driver.client.admin_command("PurgeTrash", id=entry.id)
     except grpc.RpcError as error:
         problems.append(f"a volume cannot be deleted: {error.details()}")
     problems += driver.leftovers()
