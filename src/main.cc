@@ -35,6 +35,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   holdfast::cli::AddLeftoversCommand(app, run);
   holdfast::cli::AddTrashCommand(app, run);
   holdfast::cli::AddTopCommand(app, run);
+  holdfast::cli::AddAuditCommand(app, run);
+  holdfast::cli::AddDeleteVolumesCommand(app, run);
   holdfast::cli::AddDoctorCommand(app, run);
   holdfast::cli::AddDemoCommand(app, run);
   holdfast::cli::AddCompletionCommand(app, run);

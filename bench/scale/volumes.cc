@@ -126,6 +126,9 @@ v1::Result Volumes::Dispatch(const Command& command) {
   if (method == "ValidateVolumeCapabilities") return answer(&Volumes::Validate);
   if (method == "ListVolumes") return answer(&Volumes::List);
   if (method == "Admin.ListVolumes") return answer(&Volumes::Show);
+  if (method == "Admin.ListPools") return answer(&Volumes::ShowPools);
+  if (method == "Admin.ListSnapshots") return answer(&Volumes::ShowSnapshots);
+  if (method == "Admin.ListLeftovers") return answer(&Volumes::ShowLeftovers);
   v1::Result unknown;
   unknown.set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
   return unknown;
@@ -229,6 +232,26 @@ int Volumes::Show(const holdfast::admin::v1::ListRequest& request,
       response.set_next(volume->first);
     }
   }
+  return 0;
+}
+
+int Volumes::ShowPools(const holdfast::admin::v1::ListRequest&,
+                       holdfast::admin::v1::ListPoolsResponse& response) {
+  auto& shown = *response.add_pools();
+  shown.set_name(kPool);
+  shown.set_node(node_);
+  shown.set_total_bytes(kPoolBytes);
+  return 0;
+}
+
+// It has none of either.
+int Volumes::ShowSnapshots(const holdfast::admin::v1::ListRequest&,
+                           holdfast::admin::v1::ListSnapshotsResponse&) {
+  return 0;
+}
+
+int Volumes::ShowLeftovers(const holdfast::admin::v1::ListRequest&,
+                           holdfast::admin::v1::ListLeftoversResponse&) {
   return 0;
 }
 

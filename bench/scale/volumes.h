@@ -48,6 +48,12 @@ class Volumes final {
   int List(const csi::v1::ListVolumesRequest& request, csi::v1::ListVolumesResponse& response);
   int Show(const holdfast::admin::v1::ListRequest& request,
            holdfast::admin::v1::ListVolumesResponse& response);
+  int ShowPools(const holdfast::admin::v1::ListRequest& request,
+                holdfast::admin::v1::ListPoolsResponse& response);
+  int ShowSnapshots(const holdfast::admin::v1::ListRequest& request,
+                    holdfast::admin::v1::ListSnapshotsResponse& response);
+  int ShowLeftovers(const holdfast::admin::v1::ListRequest& request,
+                    holdfast::admin::v1::ListLeftoversResponse& response);
 
   const std::string node_;
   const std::string pool_id_;

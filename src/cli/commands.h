@@ -29,6 +29,11 @@ void AddLeftoversCommand(CLI::App& app, Action& run);
 // `holdfast trash`: what was deleted and is kept; restores and purges it.
 void AddTrashCommand(CLI::App& app, Action& run);
 
+// `holdfast audit`: what Kubernetes and Holdfast know differently; and the deletion of volumes that
+// no PersistentVolume has.
+void AddAuditCommand(CLI::App& app, Action& run);
+void AddDeleteVolumesCommand(CLI::App& app, Action& run);
+
 // `holdfast top`: what volumes in use read and write, and copies under way.
 void AddTopCommand(CLI::App& app, Action& run);
 

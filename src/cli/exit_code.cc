@@ -53,7 +53,12 @@ std::string ExplainCount(const std::string& error) {
 }
 
 std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return ExplainExtra(app);
+  // A word that is missing may be one that was not understood.
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      (is_missing && !app.remaining(/*recurse=*/true).empty())) {
+    return ExplainExtra(app);
+  }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     return ExplainCount(error.what());
   }

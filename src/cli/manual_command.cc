@@ -55,7 +55,9 @@ std::string Page(const CLI::App& app) {
     for (const VerbFlag& flag : verb.flags) page += FlagEntry(flag);
     page += fmt::format(".PP\n.nf\n{}\n.fi\n", Roff(verb.footer));
   }
-  return page + ".SH EXIT STATUS\n0: done; 1: failed, or something is missing; 2: wrong flags.\n";
+  return page +
+         ".SH EXIT STATUS\n0: done; 1: failed, or something is missing; 2: wrong flags. audit has "
+         "its own.\n";
 }
 
 }  // namespace

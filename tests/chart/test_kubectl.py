@@ -58,6 +58,15 @@ def test_it_runs_holdfast_in_the_controllers_pod(run):
     assert done.returncode == 7, "the exit code is that of holdfast"
 
 
+@pytest.mark.parametrize("words", [("audit", "-"), ("audit", "--adopt", "-"),
+                                   ("delete-volumes", "--pvs=-", "default:n1:x")])
+def test_standard_input_is_passed_on_to_what_reads_it(run, words):
+    done = run(pods("depot", "storage"), *words)
+    assert json.loads(done.stdout) == [
+        "exec", "--stdin", "--namespace", "storage", "depot-controller-0", "--container",
+        "holdfast", "--", "holdfast", *words]
+
+
 def test_without_a_controller_it_says_what_it_looks_for(run):
     done = run([])
     assert (done.returncode, done.stdout) == (1, "")

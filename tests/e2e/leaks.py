@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Things that a test must not leave behind: in the API, on a node's disk, in its kernel, with its
-kubelet."""
+kubelet; and the audit, which must find nothing then."""
+
+import os
+import pathlib
+import subprocess
 
 from cluster.node import COPYING_DISK
 from cluster.processes import until
 from workloads import DRIVER
 
 SETTLE_SECONDS = 30
+# Leftovers that have gone are reported until the reconciler looks again.
+AUDIT_SECONDS = 60
+KUBECTL_HOLDFAST = pathlib.Path(__file__).resolve().parents[2] / "deploy/kubectl/kubectl-holdfast"
 EMPTY_DIRECTORIES = (
     "/var/lib/holdfast/pools/default/volumes", "/var/lib/holdfast/pools/default/trash",
     f"{COPYING_DISK}/volumes", f"{COPYING_DISK}/trash",
@@ -19,7 +26,20 @@ def check(cluster):
     """Returns a sentence for each remaining thing, after waiting for it to disappear."""
     return lasting(lambda: volumes(cluster.api) + [
         f"{node.name}: {problem}" for node in cluster.nodes.values() for problem in of(node)],
-        SETTLE_SECONDS)
+        SETTLE_SECONDS) + lasting(lambda: audit(cluster), AUDIT_SECONDS)
+
+
+def audit(cluster):
+    """As an administrator makes it, with the script in the release."""
+    environment = {**os.environ, "KUBECONFIG": str(cluster.control_plane.admin),
+                   "PATH": f"{cluster.tools}:{os.environ['PATH']}"}
+    objects = subprocess.run(
+        ["kubectl", "get", "persistentvolumes,volumesnapshotcontents", "--output", "json"],
+        env=environment, text=True, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([KUBECTL_HOLDFAST, "audit", "--snapshots", "-"], env=environment,
+                          input=objects.stdout, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    return [] if done.returncode == 0 else [f"the audit is not clean: {done.stdout}"]
 
 
 def lasting(find, seconds):

@@ -4,6 +4,7 @@ behind."""
 
 import pytest
 
+import audit
 import cluster as cluster_module
 import driver_fixtures
 import link_files
@@ -12,7 +13,8 @@ from driver_fixtures import directory, new_disk  # noqa: F401
 
 @pytest.fixture
 def new_cluster(directory, new_disk):  # noqa: F811 (disks go after the nodes have ended)
-    """Starts clusters; afterwards each node must delete its volumes and leave nothing behind."""
+    """Starts clusters; afterwards each node must have deleted its volumes, have a clean audit, and
+    leave nothing behind."""
     clusters = []
 
     def start(*names, wait=True, certificate=None, controller_flags=(), node_flags=(),
@@ -46,8 +48,10 @@ def new_cluster(directory, new_disk):  # noqa: F811 (disks go after the nodes ha
 def end(made):
     problems = []
     for node in made.nodes.values():
-        if node.server.process.poll() is None and (problem := node.server.stop()):
-            problems.append(f"{node.name}: {problem}")
+        if node.server.process.poll() is None:
+            ends = (audit.problem_of(driver_fixtures.binary(), node.server.socket),
+                    node.server.stop())
+            problems += [f"{node.name}: {problem}" for problem in ends if problem]
         problems += node.leftovers()
     if problem := made.controller.server.stop():
         problems.append(f"controller: {problem}")

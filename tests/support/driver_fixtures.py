@@ -11,6 +11,7 @@ import time
 import grpc
 import pytest
 
+import audit
 import csi_client
 import driver as driver_module
 import host
@@ -54,7 +55,8 @@ def new_disk(directory):
 
 @pytest.fixture
 def new_driver(directory, new_disk):
-    """Starts drivers; afterwards each must delete its volumes and leave nothing in its pool."""
+    """Starts drivers; afterwards each must delete its volumes, have a clean audit, and leave nothing
+    in its pool."""
     drivers = []
 
     def start(pool_options="", work=directory):
@@ -81,7 +83,7 @@ def delete(driver, volume_id):
 
 
 def end(driver):
-    """Deletes every volume and stops; returns the problems."""
+    """Deletes every volume, audits, and stops; returns the problems."""
     problems = []
     code = driver.server.process.poll()
     if code is not None:  # not started again after a crash, or refused to start
@@ -94,6 +96,8 @@ def end(driver):
             delete(driver, volume_id)
         for entry in driver.trash():
             driver.client.admin_command("PurgeTrash", id=entry.id)
+        if problem := audit.problem_of(binary(), driver.server.socket):
+            problems.append(problem)
     except grpc.RpcError as error:
         problems.append(f"a volume cannot be deleted: {error.details()}")
     problems += driver.leftovers()

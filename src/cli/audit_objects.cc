@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/audit_objects.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/strings/str_replace.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "cli/audit_stream.h"
+#include "core/message_text.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr char kRemedy[] = "give it what `kubectl get pv -o json` prints";
+// A PersistentVolume has 12 levels.
+constexpr std::size_t kMostLevels = 64;
+
+enum class Type { kText, kObject, kArray };
+
+// An object of the list, of any kind.
+struct Item {
+  std::string kind;
+  std::string api_version;
+  std::string name;
+  std::string deleted_at;
+  std::string csi_driver;
+  std::string csi_handle;
+  std::string capacity;
+  std::string claim_namespace;
+  std::string claim_name;
+  std::vector<std::vector<NodeRequirement>> node_terms;
+  std::string key;  // of the expression that is being read
+  std::string comparison;
+  std::vector<std::string> values;
+  std::string content_driver;
+  std::string given_handle;
+  std::string made_handle;
+  std::string snapshot_namespace;
+  std::string snapshot_name;
+};
+
+struct Field {
+  Type type = Type::kText;
+  std::string Item::*text = nullptr;  // where it is kept, if it is
+};
+
+// By where they are in the document: "/" and the key, "*" for an entry of an array.
+const absl::flat_hash_map<std::string_view, Field>& Fields() {
+  constexpr auto kObject = Type::kObject;
+  constexpr auto kArray = Type::kArray;
+  static const absl::flat_hash_map<std::string_view, Field> fields = {
+      {"", {kObject}},
+      {"/kind", {}},
+      {"/metadata", {kObject}},
+      {"/metadata/continue", {}},
+      {"/items", {kArray}},
+      {"/items/*", {kObject}},
+      {"/items/*/kind", {.text = &Item::kind}},
+      {"/items/*/apiVersion", {.text = &Item::api_version}},
+      {"/items/*/metadata", {kObject}},
+      {"/items/*/metadata/name", {.text = &Item::name}},
+      {"/items/*/metadata/deletionTimestamp", {.text = &Item::deleted_at}},
+      {"/items/*/spec", {kObject}},
+      {"/items/*/spec/csi", {kObject}},
+      {"/items/*/spec/csi/driver", {.text = &Item::csi_driver}},
+      {"/items/*/spec/csi/volumeHandle", {.text = &Item::csi_handle}},
+      {"/items/*/spec/capacity", {kObject}},
+      {"/items/*/spec/capacity/storage", {.text = &Item::capacity}},
+      {"/items/*/spec/claimRef", {kObject}},
+      {"/items/*/spec/claimRef/namespace", {.text = &Item::claim_namespace}},
+      {"/items/*/spec/claimRef/name", {.text = &Item::claim_name}},
+      {"/items/*/spec/nodeAffinity", {kObject}},
+      {"/items/*/spec/nodeAffinity/required", {kObject}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms", {kArray}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*", {kObject}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions", {kArray}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*", {kObject}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/key",
+       {.text = &Item::key}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/operator",
+       {.text = &Item::comparison}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values",
+       {kArray}},
+      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values/*", {}},
+      {"/items/*/spec/driver", {.text = &Item::content_driver}},
+      {"/items/*/spec/source", {kObject}},
+      {"/items/*/spec/source/snapshotHandle", {.text = &Item::given_handle}},
+      {"/items/*/spec/volumeSnapshotRef", {kObject}},
+      {"/items/*/spec/volumeSnapshotRef/namespace", {.text = &Item::snapshot_namespace}},
+      {"/items/*/spec/volumeSnapshotRef/name", {.text = &Item::snapshot_name}},
+      {"/items/*/status", {kObject}},
+      {"/items/*/status/snapshotHandle", {.text = &Item::made_handle}},
+  };
+  return fields;
+}
+
+constexpr std::string_view kItem = "/items/*";
+constexpr std::string_view kTerm = "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*";
+constexpr std::string_view kExpression =
+    "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*";
+constexpr std::string_view kValue =
+    "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values/*";
+
+std::string_view Words(Type type) {
+  if (type == Type::kText) return "a text";
+  return type == Type::kObject ? "an object" : "an array";
+}
+
+std::string Named(const std::string& name_space, const std::string& name) {
+  return name.empty() ? "" : name_space + "/" + name;
+}
+
+bool IsPersistentVolume(const Item& item) {
+  return item.kind == "PersistentVolume" && (item.api_version == "v1" || item.api_version.empty());
+}
+
+bool IsSnapshotContent(const Item& item) {
+  return item.kind == "VolumeSnapshotContent" &&
+         (item.api_version.starts_with("snapshot.storage.k8s.io/") || item.api_version.empty());
+}
+
+// Follows the document, and keeps what Fields names.
+class Reader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  // INVALID_ARGUMENT as ParseKubernetesObjects; after the whole document.
+  [[nodiscard]] absl::StatusOr<KubernetesObjects> Take();
+  // What is wrong with what the JSON says; OK if it is no JSON at all from `stopped_at` on.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+  [[nodiscard]] std::size_t stopped_at() const { return stopped_at_; }
+  // The document has ended, whatever follows.
+  [[nodiscard]] bool ended() const { return ended_; }
+
+  bool null() override {
+    Enter();
+    if (path_ == "/items") has_items_ = true;  // an empty list, as Go may write it
+    return path_ == kItem ? Refuse(Type::kObject) : true;
+  }
+  bool boolean(bool) override { return Scalar(); }
+  bool number_integer(number_integer_t) override { return Scalar(); }
+  bool number_unsigned(number_unsigned_t) override { return Scalar(); }
+  bool number_float(number_float_t, const string_t&) override { return Scalar(); }
+  bool binary(binary_t&) override { return Scalar(); }
+  bool string(string_t& value) override;
+  bool start_object(std::size_t) override { return Open(Type::kObject); }
+  bool end_object() override;
+  bool start_array(std::size_t) override { return Open(Type::kArray); }
+  bool end_array() override {
+    levels_.pop_back();
+    return true;
+  }
+  bool key(string_t& value) override;
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    stopped_at_ = position;
+    return false;
+  }
+
+ private:
+  struct Level {
+    std::size_t path = 0;  // length of the path of the object or array
+    bool is_array = false;
+  };
+
+  void Enter();
+  bool Open(Type type);
+  bool Scalar();
+  bool Refuse(Type wanted);
+  // Ends the parsing.
+  bool Fail(absl::Status status) {
+    status_ = std::move(status);
+    return false;
+  }
+  [[nodiscard]] std::string ItemText() const;
+  bool EndItem();
+  bool AddVolume();
+  bool AddContent();
+  void EndExpression();
+
+  KubernetesObjects objects_;
+  absl::Status status_;
+  std::size_t stopped_at_ = 0;
+  bool ended_ = false;
+  std::string path_;
+  std::vector<Level> levels_;
+  std::string kind_;  // of the document
+  std::string page_;
+  std::string foreign_kind_;  // the first of an item
+  std::size_t items_ = 0;
+  bool has_items_ = false;
+  std::size_t without_kind_ = 0;
+  Item item_;
+};
+
+// The path of an array's next entry; a key has already set that of an object's.
+void Reader::Enter() {
+  if (levels_.empty() || !levels_.back().is_array) return;
+  path_.resize(levels_.back().path);
+  path_ += "/*";
+}
+
+bool Reader::key(string_t& value) {
+  path_.resize(levels_.back().path);
+  path_ += '/';
+  // No key that is asked for has one of these; another one must not look like several levels.
+  path_ += value == "*" || value.find('/') != std::string::npos ? "?" : value;
+  return true;
+}
+
+bool Reader::Refuse(Type wanted) {
+  std::string place(path_);
+  if (path_.starts_with(kItem)) place.erase(0, kItem.size());
+  place = absl::StrReplaceAll(place, {{"/*", "[]"}, {"/", "."}});
+  if (place.starts_with('.')) place.erase(0, 1);
+  return Fail(InvalidArgument("{}{} is not {}", path_.starts_with(kItem) ? ItemText() : "",
+                              place.empty() ? "it" : place, Words(wanted)));
+}
+
+bool Reader::Open(Type type) {
+  Enter();
+  const auto field = Fields().find(path_);
+  if (field != Fields().end() && field->second.type != type) return Refuse(field->second.type);
+  if (levels_.size() == kMostLevels) {
+    return Fail(InvalidArgument("it is nested more than {} levels deep; {}", kMostLevels, kRemedy));
+  }
+  if (path_ == "/items") has_items_ = true;
+  if (path_ == kItem) item_ = Item{};
+  if (path_ == kTerm) item_.node_terms.emplace_back();
+  levels_.push_back({.path = path_.size(), .is_array = type == Type::kArray});
+  return true;
+}
+
+bool Reader::Scalar() {
+  Enter();
+  const auto field = Fields().find(path_);
+  return field == Fields().end() || Refuse(field->second.type);
+}
+
+bool Reader::string(string_t& value) {
+  Enter();
+  const auto field = Fields().find(path_);
+  if (field == Fields().end()) return true;
+  if (field->second.type != Type::kText) return Refuse(field->second.type);
+  if (field->second.text != nullptr) item_.*field->second.text = std::move(value);
+  if (path_ == kValue) item_.values.push_back(std::move(value));
+  if (path_ == "/kind") kind_ = std::move(value);
+  if (path_ == "/metadata/continue") page_ = std::move(value);
+  return true;
+}
+
+bool Reader::end_object() {
+  path_.resize(levels_.back().path);
+  levels_.pop_back();
+  ended_ = levels_.empty();
+  if (path_ == kExpression) EndExpression();
+  return path_ == kItem ? EndItem() : true;
+}
+
+void Reader::EndExpression() {
+  if (item_.comparison == "In" && !item_.node_terms.empty()) {
+    item_.node_terms.back().push_back({item_.key, item_.values});
+  }
+  item_.key.clear();
+  item_.comparison.clear();
+  item_.values.clear();
+}
+
+std::string Reader::ItemText() const {
+  if (item_.name.empty()) return fmt::format("entry {} of the list: ", items_ + 1);
+  return fmt::format("'{}': ", MessageText(item_.name));
+}
+
+bool Reader::EndItem() {
+  bool taken = true;
+  if (item_.kind.empty()) ++without_kind_;
+  // The items of a PersistentVolumeList have no kind of their own, and that of the list comes last.
+  if (IsPersistentVolume(item_) || item_.kind.empty()) {
+    taken = AddVolume();
+  } else if (IsSnapshotContent(item_)) {
+    taken = AddContent();
+  } else if (foreign_kind_.empty()) {
+    foreign_kind_ = item_.kind;
+  }
+  ++items_;
+  return taken;
+}
+
+bool Reader::AddVolume() {
+  if (item_.name.empty()) {
+    return Fail(InvalidArgument("{}metadata.name is missing", ItemText()));
+  }
+  if (!item_.csi_driver.empty() && item_.csi_handle.empty()) {
+    return Fail(InvalidArgument("{}spec.csi.volumeHandle is missing", ItemText()));
+  }
+  if (item_.csi_driver.empty() && !item_.csi_handle.empty()) {
+    return Fail(InvalidArgument("{}spec.csi.driver is missing", ItemText()));
+  }
+  objects_.volumes.push_back({.name = std::move(item_.name),
+                              .driver = std::move(item_.csi_driver),
+                              .handle = std::move(item_.csi_handle),
+                              .capacity = std::move(item_.capacity),
+                              .claim = Named(item_.claim_namespace, item_.claim_name),
+                              .node_terms = std::move(item_.node_terms),
+                              .being_deleted = !item_.deleted_at.empty()});
+  return true;
+}
+
+bool Reader::AddContent() {
+  if (item_.name.empty() || item_.content_driver.empty()) {
+    return Fail(InvalidArgument("{}{} is missing", ItemText(),
+                                item_.name.empty() ? "metadata.name" : "spec.driver"));
+  }
+  objects_.contents.push_back(
+      {.name = std::move(item_.name),
+       .driver = std::move(item_.content_driver),
+       .handle = std::move(item_.made_handle.empty() ? item_.given_handle : item_.made_handle),
+       .snapshot = Named(item_.snapshot_namespace, item_.snapshot_name),
+       .being_deleted = !item_.deleted_at.empty()});
+  return true;
+}
+
+absl::StatusOr<KubernetesObjects> Reader::Take() {
+  if (kind_ == "PersistentVolume") {
+    return InvalidArgument("it is one PersistentVolume, not the list of all; {}", kRemedy);
+  }
+  if (kind_ != "List" && kind_ != "PersistentVolumeList") {
+    return InvalidArgument("it is not a list of PersistentVolumes, but {}; {}",
+                           kind_.empty() ? "has no kind" : MessageText(kind_), kRemedy);
+  }
+  if (!has_items_) return InvalidArgument("it has no items; {}", kRemedy);
+  if (!page_.empty()) {
+    return InvalidArgument("it is one page of a longer list (metadata.continue); {}", kRemedy);
+  }
+  if (kind_ == "List" && without_kind_ > 0) {
+    return InvalidArgument("{} of its items have no kind; {}", without_kind_, kRemedy);
+  }
+  if (objects_.volumes.empty() && items_ > 0) {
+    const bool contents = foreign_kind_.empty();
+    return InvalidArgument("it has no PersistentVolumes, but {} objects{}; {}", items_,
+                           contents ? " of kind VolumeSnapshotContent"
+                                    : fmt::format(", such as a {}", MessageText(foreign_kind_)),
+                           kRemedy);
+  }
+  return std::move(objects_);
+}
+
+}  // namespace
+
+absl::StatusOr<KubernetesObjects> ParseKubernetesObjects(std::istream& input) {
+  if ((input >> std::ws).peek() == std::istream::traits_type::eof()) {
+    return InvalidArgument("it is empty: did kubectl print an error instead?");
+  }
+  Reader reader;
+  const bool whole = nlohmann::json::sax_parse(input, &reader);
+  if (whole) return reader.Take();
+  if (!reader.status().ok()) return reader.status();
+  if (!reader.ended() && input.peek() == std::istream::traits_type::eof()) {
+    return InvalidArgument("it ends in the middle: was the command that prints it interrupted?");
+  }
+  return InvalidArgument("it is not JSON from byte {} on; {}", reader.stopped_at(), kRemedy);
+}
+
+absl::StatusOr<KubernetesObjects> ReadKubernetesObjects(const std::string& path) {
+  const auto name = [&](const absl::Status& problem) {
+    return Annotate(problem, path == "-" ? "standard input" : fmt::format("'{}'", path));
+  };
+  auto opened = BoundedInput::Open(path);
+  if (!opened.ok()) return name(opened.status());
+  std::istream input(&*opened);
+  auto objects = ParseKubernetesObjects(input);
+  if (!opened->status().ok()) return name(opened->status());
+  if (!objects.ok()) return name(objects.status());
+  return objects;
+}
+
+}  // namespace holdfast::cli
