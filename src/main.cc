@@ -33,6 +33,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   holdfast::cli::AddPoolsCommand(app, run);
   holdfast::cli::AddNodesCommand(app, run);
   holdfast::cli::AddLeftoversCommand(app, run);
+  holdfast::cli::AddTrashCommand(app, run);
   holdfast::cli::AddTopCommand(app, run);
   holdfast::cli::AddAuditCommand(app, run);
   holdfast::cli::AddDeleteVolumesCommand(app, run);

@@ -26,6 +26,9 @@ void AddPoolsCommand(CLI::App& app, Action& run);
 void AddNodesCommand(CLI::App& app, Action& run);
 void AddLeftoversCommand(CLI::App& app, Action& run);
 
+// `holdfast trash`: what was deleted and is kept; restores and purges it.
+void AddTrashCommand(CLI::App& app, Action& run);
+
 // `holdfast audit`: what Kubernetes and Holdfast know differently; and the deletion of volumes that
 // no PersistentVolume has.
 void AddAuditCommand(CLI::App& app, Action& run);

@@ -11,6 +11,7 @@
 #include "cli/inventory_tables.h"
 #include "cli/inventory_text.h"
 #include "cli/output.h"
+#include "cli/unreachable.h"
 #include "core/config.h"
 #include "proto/admin.grpc.pb.h"
 
@@ -37,21 +38,6 @@ struct List {
   int (Response::*count)() const;
 };
 
-// What is missing of the list, on standard error; the exit code.
-template <typename Response>
-int ReportUnreachable(const Response& list) {
-  for (const admin::v1::Unreachable& missing : list.unreachable()) {
-    const std::string pool =
-        missing.pool().empty() ? "" : fmt::format("pool '{}': ", missing.pool());
-    const std::string node =
-        missing.node().empty() ? "" : fmt::format("node '{}': ", missing.node());
-    std::cerr << Printable(
-                     fmt::format("holdfast: not listed: {}{}{}", node, pool, missing.problem()))
-              << "\n";
-  }
-  return list.unreachable().empty() ? 0 : kExitFailure;
-}
-
 template <typename Response>
 int Show(const List<Response>& list, const Flags& flags) {
   const auto channel = Connect(flags.endpoint);
@@ -71,7 +57,7 @@ int Show(const List<Response>& list, const Flags& flags) {
     std::cout << TableOf(*response, flags.output == "wide").Text(WantsColours());
   }
   std::cout << std::flush;
-  return ReportUnreachable(*response);
+  return ReportUnreachable(response->unreachable());
 }
 
 // Until it is interrupted; what does not answer now may do so the next time.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/trash_id.h"
 #include "core/volume_id.h"
 
 namespace holdfast::cli {
@@ -17,6 +18,7 @@ bool IsSelected(const std::string& wanted, const std::string& value) {
 std::string PoolOf(const admin::v1::Leftover& leftover) {
   if (const auto volume = VolumeId::Parse(leftover.subject())) return volume->pool;
   if (const auto snapshot = ParseSnapshotId(leftover.subject())) return snapshot->pool;
+  if (const auto entry = TrashId::Parse(leftover.subject())) return entry->pool;
   return leftover.subject();
 }
 
@@ -42,6 +44,10 @@ bool Matches(const Selection& selection, const admin::v1::Leftover& leftover) {
   return IsSelected(selection.node, leftover.node()) &&
          IsSelected(selection.pool, PoolOf(leftover));
 }
+bool Matches(const Selection& selection, const admin::v1::TrashEntry& entry) {
+  return IsSelected(selection.node, entry.node()) && IsSelected(selection.pool, entry.pool()) &&
+         IsSelected(selection.name_space, entry.kubernetes_namespace());
+}
 
 auto OrderOf(const admin::v1::Pool& pool) { return std::tie(pool.node(), pool.name()); }
 auto OrderOf(const admin::v1::Volume& volume) {
@@ -55,6 +61,9 @@ auto OrderOf(const admin::v1::Snapshot& snapshot) {
 auto OrderOf(const admin::v1::Node& node) { return std::tie(node.name()); }
 auto OrderOf(const admin::v1::Leftover& leftover) {
   return std::tie(leftover.node(), leftover.subject(), leftover.kind());
+}
+auto OrderOf(const admin::v1::TrashEntry& entry) {
+  return std::tie(entry.node(), entry.pool(), entry.deleted_at(), entry.id());
 }
 
 template <typename Entries>
@@ -82,6 +91,9 @@ void Select(const Selection& selection, admin::v1::ListNodesResponse& list) {
 }
 void Select(const Selection& selection, admin::v1::ListLeftoversResponse& list) {
   SelectIn(selection, *list.mutable_leftovers());
+}
+void Select(const Selection& selection, admin::v1::ListTrashResponse& list) {
+  SelectIn(selection, *list.mutable_trash());
 }
 
 }  // namespace holdfast::cli

@@ -23,5 +23,6 @@ void Select(const Selection& selection, admin::v1::ListVolumesResponse& list);
 void Select(const Selection& selection, admin::v1::ListSnapshotsResponse& list);
 void Select(const Selection& selection, admin::v1::ListNodesResponse& list);
 void Select(const Selection& selection, admin::v1::ListLeftoversResponse& list);
+void Select(const Selection& selection, admin::v1::ListTrashResponse& list);
 
 }  // namespace holdfast::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/retention.h"
 #include "core/volume.h"
 
 namespace holdfast::cli {
@@ -57,16 +58,19 @@ std::string SnapshotText(const admin::v1::Snapshot& snapshot) {
   return snapshot.kubernetes_namespace() + "/" + snapshot.volume_snapshot();
 }
 
+std::string TimeText(absl::Duration age) {
+  if (age < absl::Minutes(2)) return fmt::format("{}s", absl::ToInt64Seconds(age));
+  if (age < absl::Hours(2)) return fmt::format("{}m", absl::ToInt64Minutes(age));
+  if (age < absl::Hours(48)) return fmt::format("{}h", absl::ToInt64Hours(age));
+  return fmt::format("{}d", absl::ToInt64Hours(age) / 24);
+}
+
 }  // namespace
 
 std::string AgeText(const std::string& rfc3339, absl::Time now) {
   absl::Time then;
   if (!absl::ParseTime(absl::RFC3339_full, rfc3339, &then, nullptr)) return "";
-  const absl::Duration age = std::max(now - then, absl::ZeroDuration());
-  if (age < absl::Minutes(2)) return fmt::format("{}s", absl::ToInt64Seconds(age));
-  if (age < absl::Hours(2)) return fmt::format("{}m", absl::ToInt64Minutes(age));
-  if (age < absl::Hours(48)) return fmt::format("{}h", absl::ToInt64Hours(age));
-  return fmt::format("{}d", absl::ToInt64Hours(age) / 24);
+  return TimeText(std::max(now - then, absl::ZeroDuration()));
 }
 
 std::string StateText(const admin::v1::Volume& volume) {
@@ -230,6 +234,36 @@ Table TableOf(const admin::v1::ListLeftoversResponse& list, bool wide) {
                                {AgeText(leftover.since(), now)},
                                {leftover.problem()}};
     if (wide) cells.push_back({leftover.remedy()});
+    table.AddRow(cells);
+  }
+  return table;
+}
+
+Table TableOf(const admin::v1::ListTrashResponse& list, bool wide) {
+  std::vector<Column> columns = {{"OF"},         {"KIND"},       {"NODE"},    {"POOL"},
+                                 {"SIZE", true}, {"USED", true}, {"DELETED"}, {"PURGED IN", true},
+                                 {"ID"}};
+  if (wide) columns.insert(columns.end(), {{"NAME"}, {"FILESYSTEM"}, {"KEPT FOR"}, {"HAD THE ID"}});
+  Table table(std::move(columns));
+  for (const admin::v1::TrashEntry& entry : list.trash()) {
+    const std::string of = entry.kubernetes_name().empty()
+                               ? entry.name()
+                               : entry.kubernetes_namespace() + "/" + entry.kubernetes_name();
+    std::vector<Cell> cells = {{of},
+                               {entry.kind()},
+                               {entry.node()},
+                               {entry.pool()},
+                               {FormatBytes(entry.capacity_bytes())},
+                               {BytesText(entry.allocated_bytes())},
+                               {entry.deleted_at()},
+                               {TimeText(absl::Seconds(entry.remaining_seconds()))},
+                               {entry.id()}};
+    if (wide) {
+      Append(cells, {{entry.name()},
+                     {entry.filesystem().empty() ? "(block)" : entry.filesystem()},
+                     {FormatRetention(std::chrono::seconds(entry.keep_seconds()))},
+                     {entry.volume_id()}});
+    }
     table.AddRow(cells);
   }
   return table;

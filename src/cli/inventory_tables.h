@@ -29,5 +29,6 @@ namespace holdfast::cli {
 [[nodiscard]] Table TableOf(const admin::v1::ListSnapshotsResponse& list, bool wide);
 [[nodiscard]] Table TableOf(const admin::v1::ListNodesResponse& list, bool wide);
 [[nodiscard]] Table TableOf(const admin::v1::ListLeftoversResponse& list, bool wide);
+[[nodiscard]] Table TableOf(const admin::v1::ListTrashResponse& list, bool wide);
 
 }  // namespace holdfast::cli

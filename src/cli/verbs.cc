@@ -25,7 +25,7 @@ std::vector<Verb> VerbsOf(const CLI::App& app) {
               .footer = command->get_footer()};
     for (const CLI::Option* const option : command->get_options()) {
       if (option->get_lnames().empty()) {
-        verb.arguments = option->get_name();
+        verb.arguments += (verb.arguments.empty() ? "" : " ") + option->get_name();
       } else {
         verb.flags.push_back(FlagOf(*option));
       }

@@ -2,9 +2,12 @@
 #include "controller/parameters.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
+
+#include "core/retention.h"
 
 namespace holdfast::controller {
 namespace {
@@ -20,8 +23,11 @@ absl::Status SetParameter(ClassParameters& parameters, const std::string& key,
     ASSIGN_OR_RETURN(parameters.provisioning, ParseProvisioning(value));
   } else if (key == "mkfsOptions") {
     parameters.mkfs_options = value;
+  } else if (key == kKeepDeleted) {
+    ASSIGN_OR_RETURN(parameters.keep_deleted, ParseRetention(value));
   } else {
-    return InvalidArgument("unknown parameter '{}' (known: pool, provisioning, mkfsOptions)", key);
+    return InvalidArgument(
+        "unknown parameter '{}' (known: pool, provisioning, mkfsOptions, keepDeleted)", key);
   }
   parameters.given[key] = value;
   return absl::OkStatus();
@@ -40,6 +46,10 @@ absl::StatusOr<std::vector<std::string>> ParsePoolNames(const std::string& value
     names.push_back(std::move(name));
   }
   return names;
+}
+
+std::string PoolNamesText(const std::vector<std::string>& names) {
+  return absl::StrJoin(names, ",");
 }
 
 bool IsOfCo(const std::string& key) { return key.starts_with(kCoPrefix); }

@@ -4,7 +4,9 @@
 
 #include <google/protobuf/map.h>
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +19,18 @@ struct ClassParameters {
   // class of shared storage the default one.
   std::vector<std::string> pools;
   Provisioning provisioning = Provisioning::kThick;
-  std::string mkfs_options;                  // as written; each filesystem checks its own
-  std::string filesystem;                    // csi.storage.k8s.io/fstype, only in GetCapacity
-  std::map<std::string, std::string> given;  // all but the CO's own keys, for comparison
+  std::string mkfs_options;  // as written; each filesystem checks its own
+  std::string filesystem;    // csi.storage.k8s.io/fstype, only in GetCapacity
+  std::optional<std::chrono::seconds> keep_deleted;  // nothing: as the pool says
+  std::map<std::string, std::string> given;          // all but the CO's own keys, for comparison
 };
 
 // The names in the value of the parameter "pool": "fast" or "fast, slow". INVALID_ARGUMENT if one
 // is no name of a pool, or there twice.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ParsePoolNames(const std::string& value);
+
+// The inverse; empty if there are none.
+[[nodiscard]] std::string PoolNamesText(const std::vector<std::string>& names);
 
 // INVALID_ARGUMENT naming the key for unknown keys and bad values. Keys of "csi.storage.k8s.io/"
 // are the CO's own and tolerated.

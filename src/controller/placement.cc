@@ -99,6 +99,16 @@ bool IsFreeChoice(const csi::v1::TopologyRequirement& requirement) {
   return requirement.preferred().empty() && requirement.requisite().empty();
 }
 
+const link::v1::Pool* PoolOfAnswer(const link::NodeView& node, const PlacementRequest& wanted,
+                                   const csi::v1::CreateVolumeResponse& answered) {
+  const auto allowed = PoolsNamed(node, wanted.pools);
+  if (allowed.size() == 1) return allowed.front();
+  const auto id = VolumeId::Parse(answered.volume().volume_id());
+  const auto found = std::ranges::find_if(
+      allowed, [&](const link::v1::Pool* pool) { return id && pool->name() == id->pool; });
+  return found == allowed.end() ? nullptr : *found;
+}
+
 Candidates Place(const csi::v1::TopologyRequirement& requirement,
                  const std::vector<link::NodeView>& nodes, const std::string& driver_name,
                  const PlacementRequest& wanted) {

@@ -48,6 +48,12 @@ struct Candidates {
   std::vector<std::string> unfitting;  // connected, without a pool or the room
 };
 
+// The pool in which the node says that it has made the volume; nullptr if it cannot be there. Which
+// volume that is follows from the pool.
+[[nodiscard]] const link::v1::Pool* PoolOfAnswer(const link::NodeView& node,
+                                                 const PlacementRequest& wanted,
+                                                 const csi::v1::CreateVolumeResponse& answered);
+
 // By the requirement's preferred topologies in their order, then its requisite ones; without a
 // requirement by room, most first, where room for many such volumes is as good as any more: among
 // nodes with plenty the volume's name decides, so that none draws all volumes to itself by what it

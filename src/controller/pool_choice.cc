@@ -16,9 +16,9 @@ bool Has(pool::Pool& pool, const std::string& name) {
   const VolumeId id = pool.IdForName(name);
   if (pool.Get(id).ok()) return true;
   const auto unfinished = pool.ListUnfinished();
-  return unfinished.ok() && std::ranges::any_of(*unfinished, [&](const pool::UnfinishedVolume& one) {
-           return one.volume.id == id;
-         });
+  return unfinished.ok() &&
+         std::ranges::any_of(
+             *unfinished, [&](const pool::UnfinishedVolume& one) { return one.volume.id == id; });
 }
 
 bool HasVolume(const pool::Pools& pools, pool::Pool& pool, const std::string& name) {

@@ -4,6 +4,7 @@
 #include <absl/time/time.h>
 
 #include "controller/parameters.h"
+#include "core/retention.h"
 #include "rpc/fields.h"
 #include "rpc/kubernetes_objects.h"
 
@@ -13,7 +14,8 @@ namespace {
 constexpr absl::Duration kShortestFreeze = absl::Milliseconds(100);
 constexpr absl::Duration kLongestFreeze = absl::Seconds(10);
 
-absl::Status SetParameter(CutOptions& cut, const std::string& key, const std::string& value) {
+absl::Status SetParameter(VolumeSpec& spec, const std::string& key, const std::string& value) {
+  CutOptions& cut = spec.cut;
   if (key == "consistency") {
     if (value != "frozen" && value != "crash") {
       return InvalidArgument("parameter 'consistency': '{}' is neither frozen nor crash", value);
@@ -25,7 +27,12 @@ absl::Status SetParameter(CutOptions& cut, const std::string& key, const std::st
     ASSIGN_OR_RETURN(cut.longest_freeze, ParseMaxFreeze(value));
     return absl::OkStatus();
   }
-  return InvalidArgument("unknown parameter '{}' (known: consistency, maxFreeze)", key);
+  if (key == kKeepDeleted) {
+    ASSIGN_OR_RETURN(spec.keep_deleted, ParseRetention(value));
+    return absl::OkStatus();
+  }
+  return InvalidArgument("unknown parameter '{}' (known: consistency, maxFreeze, keepDeleted)",
+                         key);
 }
 
 }  // namespace
@@ -49,7 +56,7 @@ absl::StatusOr<VolumeSpec> ParseSnapshotRequest(const csi::v1::CreateSnapshotReq
   spec.name = request.name();
   spec.requested_by = rpc::VolumeSnapshotIn(request.parameters());
   for (const auto& [key, value] : request.parameters()) {
-    if (!IsOfCo(key)) RETURN_IF_ERROR(SetParameter(spec.cut, key, value));
+    if (!IsOfCo(key)) RETURN_IF_ERROR(SetParameter(spec, key, value));
   }
   return spec;
 }

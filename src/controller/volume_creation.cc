@@ -36,23 +36,6 @@ absl::Status NoPlace(const Candidates& candidates, const PlacementRequest& wante
       FormatBytes(wanted.bytes), candidates.unfitting.size(), candidates.absent.size());
 }
 
-// As the class says, and ParsePoolNames reads.
-std::string PoolText(const PlacementRequest& wanted) {
-  return fmt::format("{}", fmt::join(wanted.pools, ","));
-}
-
-// The pool in which the node says that it has made the volume, if it may be there. Which volume
-// that is follows from the pool.
-const link::v1::Pool* AnsweredPool(const link::NodeView& node, const PlacementRequest& wanted,
-                                   const csi::v1::CreateVolumeResponse& answered) {
-  const auto allowed = PoolsNamed(node, wanted.pools);
-  if (allowed.size() == 1) return allowed.front();
-  const auto id = VolumeId::Parse(answered.volume().volume_id());
-  const auto found = std::ranges::find_if(
-      allowed, [&](const link::v1::Pool* pool) { return id && pool->name() == id->pool; });
-  return found == allowed.end() ? nullptr : *found;
-}
-
 absl::Status IsElsewhere(const std::string& name, const std::string& node, bool connected) {
   if (!connected) {
     return Unavailable("node '{}', which has a volume named '{}', is not connected", node, name);
@@ -274,7 +257,7 @@ bool VolumeCreation::AskCandidates(const Task& task, const Candidates& candidate
     made = attempt.status;
     if (attempt.outcome == Outcome::kMade || attempt.outcome == Outcome::kUncertain) return false;
     if (attempt.outcome == Outcome::kUnsent) continue;
-    if (attempt.outcome == Outcome::kRejected) GiveUp(name, node, PoolText(task.wanted));
+    if (attempt.outcome == Outcome::kRejected) GiveUp(name, node, PoolNamesText(task.wanted.pools));
     // Of a volume that it did not name before it is not believed.
     if (attempt.outcome == Outcome::kRefused) hub_.names().CreationRefused(name, node);
     if (!absl::IsResourceExhausted(made) && ++refusals == kMostRefusals) return false;
@@ -337,7 +320,7 @@ VolumeCreation::Attempt VolumeCreation::CreateOn(const std::string& node, const 
     }
     hub_.names().SupersededIsGone(*old);
   }
-  hub_.names().CreationStarts(name, node, PoolText(task.wanted));
+  hub_.names().CreationStarts(name, node, PoolNamesText(task.wanted.pools));
   auto answer = AskToCreate(node, task);
   if (absl::IsNotFound(answer.status()) && !task.request.has_volume_content_source()) {
     answer = WithCode(answer.status(), absl::StatusCode::kInternal);
@@ -396,10 +379,10 @@ absl::Status VolumeCreation::TakeAnswer(const link::NodeView& node, const Task& 
                                         const std::string& answer) {
   csi::v1::CreateVolumeResponse answered;
   RETURN_IF_ERROR(ParseAnswer(node.name, answer, answered));
-  const link::v1::Pool* const pool = AnsweredPool(node, task.wanted, answered);
+  const link::v1::Pool* const pool = PoolOfAnswer(node, task.wanted, answered);
   if (pool == nullptr) {
-    return Refuse(node.name,
-                  fmt::format("it has no such pool (pool: '{}')", PoolText(task.wanted)));
+    return Refuse(node.name, fmt::format("it has no such pool (pool: '{}')",
+                                         PoolNamesText(task.wanted.pools)));
   }
   ASSIGN_OR_RETURN(const VolumeId id, IdForName(node, *pool, task.wanted.name));
   ASSIGN_OR_RETURN(

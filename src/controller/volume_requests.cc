@@ -3,6 +3,7 @@
 
 #include "controller/pool_choice.h"
 #include "controller/snapshot_request.h"
+#include "core/retention.h"
 #include "fs/filesystem.h"
 #include "rpc/fields.h"
 #include "rpc/kubernetes_objects.h"
@@ -102,6 +103,15 @@ std::string FilesystemOf(pool::Pool& pool, const VolumeSpec& spec) {
 
 }  // namespace
 
+absl::Status RequireKeeps(const VolumeSpec& spec, const pool::PoolInfo& pool) {
+  const bool asks = spec.keep_deleted && spec.keep_deleted->count() > 0;
+  if (!asks || pool.keeps_deleted) return absl::OkStatus();
+  return InvalidArgument(
+      "parameter '{}': pool '{}' (kind {}) has no trash and deletes at once; leave the parameter "
+      "out, or set it to 0",
+      kKeepDeleted, pool.name, pool.kind);
+}
+
 std::string NameKey(const std::string& name) { return "named " + name; }
 
 absl::StatusOr<pool::Pool*> PoolFor(const csi::v1::CreateVolumeRequest& request,
@@ -134,6 +144,8 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   spec.access_type = use.access_type;
   spec.parameters = parameters.given;
   spec.requested_by = rpc::ClaimIn(request.parameters());
+  spec.keep_deleted = parameters.keep_deleted;
+  RETURN_IF_ERROR(RequireKeeps(spec, parsed.pool->info()));
   spec.minimum_bytes = kVolumeGranularity;
   if (request.has_capacity_range()) {
     const auto& range = request.capacity_range();

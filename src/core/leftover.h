@@ -12,7 +12,7 @@ namespace holdfast {
 enum class LeftoverKind {
   kUnreachablePool,     // none of its data can be inspected
   kUnreadableStages,    // nor can the stage records of this node
-  kTrash,               // a deleted volume whose bytes are still there
+  kTrash,               // a deleted volume whose bytes are still there, although they are due
   kUnfinishedCreation,  // no CreateVolume has returned the volume
   kUnfinishedDeletion,  // a tombstone
   kUnfinishedGrowth,    // a larger size is recorded, the image does not have it yet
@@ -33,7 +33,8 @@ enum class LeftoverKind {
 
 struct Leftover {
   LeftoverKind kind = LeftoverKind::kUnreachablePool;
-  std::string subject;  // volume id; the pool's name for kUnreachablePool, else "node"
+  std::string subject;  // id of a volume or of a trash entry; the pool's name for kUnreachablePool,
+                        // else "node"
 };
 
 // Every kind, in the order above.

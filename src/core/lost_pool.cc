@@ -13,8 +13,8 @@ absl::StatusOr<LostPool> ParseLostPool(std::string_view text) {
   const std::size_t slash = text.find('/');
   const std::size_t equals = text.find('=');
   if (slash == text.npos || equals == text.npos || equals < slash) {
-    return InvalidArgument("'{}' must be NODE/POOL=ID, with the pool's id as holdfast pools shows it",
-                           text);
+    return InvalidArgument(
+        "'{}' must be NODE/POOL=ID, with the pool's id as holdfast pools shows it", text);
   }
   LostPool lost{.node = std::string(text.substr(0, slash)),
                 .pool = std::string(text.substr(slash + 1, equals - slash - 1)),

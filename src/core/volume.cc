@@ -28,7 +28,7 @@ constexpr Names<AccessMode, 7> kAccessModes = {{
     {AccessMode::kMultiNodeSingleWriter, "MULTI_NODE_SINGLE_WRITER"},
     {AccessMode::kMultiNodeMultiWriter, "MULTI_NODE_MULTI_WRITER"},
 }};
-constexpr Names<VolumeState, 8> kStates = {{
+constexpr Names<VolumeState, 9> kStates = {{
     {VolumeState::kAllocating, "allocating"},
     {VolumeState::kReady, "ready"},
     {VolumeState::kFormatting, "formatting"},
@@ -37,6 +37,7 @@ constexpr Names<VolumeState, 8> kStates = {{
     {VolumeState::kCopying, "copying"},
     {VolumeState::kCut, "cut"},
     {VolumeState::kDeleting, "deleting"},
+    {VolumeState::kTrashed, "trashed"},
 }};
 
 constexpr Names<VolumeRole, 2> kRoles = {{

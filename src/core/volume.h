@@ -44,6 +44,7 @@ enum class VolumeState {
   kCut,         // a member of a group snapshot that is cut, durably, while it is open whether the
                 // group comes into being; no call returns it
   kDeleting,    // tombstone: what is left of the volume is to be removed
+  kTrashed,     // deleted by its CO and kept for a while (docs/trash.md); no call finds it
 };
 
 // What a record describes. Snapshots have the same records, bytes and steps as volumes, but no
@@ -137,6 +138,8 @@ struct VolumeSpec {
   std::optional<SnapshotGroup> group = {};  // of a snapshot that is cut with others
   // A repetition may come without them, or with others: they are those of the first call.
   std::optional<RequestingObjects> requested_by = {};
+  // How long it is kept when it is deleted; nothing: as long as the pool says.
+  std::optional<std::chrono::seconds> keep_deleted = {};
 };
 
 struct Volume {
@@ -160,8 +163,9 @@ struct Volume {
   std::string held_at;
 
   [[nodiscard]] bool held() const { return !held_at.empty(); }
-  std::optional<SnapshotGroup> group = {};             // of a snapshot that was cut with others
-  std::optional<RequestingObjects> requested_by = {};  // in Kubernetes; nothing: not known
+  std::optional<SnapshotGroup> group = {};                // of a snapshot that was cut with others
+  std::optional<RequestingObjects> requested_by = {};     // in Kubernetes; nothing: not known
+  std::optional<std::chrono::seconds> keep_deleted = {};  // as VolumeSpec::keep_deleted
 
   friend bool operator==(const Volume&, const Volume&) = default;
 };

@@ -69,8 +69,8 @@ absl::StatusOr<double> HighestOf(const YAML::Node& thresholds, double nodefs, do
   return std::max(nodefs, imagefs);
 }
 
-// A configuration with evictionHard has none of the defaults of those that it leaves out, unless it asks
-// for them.
+// A configuration with evictionHard has none of the defaults of those that it leaves out, unless it
+// asks for them.
 absl::StatusOr<double> HighestIn(const YAML::Node& config, Bytes total) {
   if (!config.IsMap()) return InvalidArgument("the configuration must be a map");
   const YAML::Node hard = config["evictionHard"];
@@ -80,8 +80,8 @@ absl::StatusOr<double> HighestIn(const YAML::Node& config, Bytes total) {
   ASSIGN_OR_RETURN(const double soft_free, HighestOf(config["evictionSoft"], 0, 0, total));
   double collection = kImageCollection;
   const YAML::Node given = config["imageGCHighThresholdPercent"];
-  if (given && !(YAML::convert<double>::decode(given, collection) && collection >= 0 &&
-                 collection <= 100)) {
+  if (given &&
+      !(YAML::convert<double>::decode(given, collection) && collection >= 0 && collection <= 100)) {
     return InvalidArgument("imageGCHighThresholdPercent must be a percentage");
   }
   return std::max({hard_free, soft_free, 1 - collection / 100});

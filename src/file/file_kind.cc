@@ -14,6 +14,7 @@
 #include "os/loop_device.h"
 #include "pool/awaited_pool.h"
 #include "pool/space_policy.h"
+#include "pool/trash_policy.h"
 
 namespace holdfast::file {
 namespace {
@@ -23,12 +24,14 @@ absl::Status Check(const std::string& location, const PoolKeys& keys) {
     return InvalidArgument("directory '{}' must be an absolute path", location);
   }
   RETURN_IF_ERROR(ParseSectorSize(keys).status());
+  RETURN_IF_ERROR(pool::ParseTrashPolicy(keys).status());
   return pool::ParseSpacePolicy(keys).status();
 }
 
 constexpr std::array kKeys = [] {
-  std::array<PoolKey, pool::kSpaceKeys.size() + 1> keys{};
-  std::ranges::copy(pool::kSpaceKeys, keys.begin());
+  std::array<PoolKey, pool::kSpaceKeys.size() + pool::kTrashKeys.size() + 1> keys{};
+  const auto after = std::ranges::copy(pool::kSpaceKeys, keys.begin()).out;
+  std::ranges::copy(pool::kTrashKeys, after);
   keys.back() = PoolKey{kSectorSizeKey};
   return keys;
 }();
@@ -39,7 +42,9 @@ constexpr PoolSyntax kSyntax{.kind = "file",
 reserve=10Gi or 5% (room kept for the host; 5%, or 20% on a disk that kubelet uses),
 overcommit=1.5 (thin bytes provisioned per byte of room; 1),
 watermark=90% (no more thin space above this use; 90%),
-sectorSize=512 or 4096 (of new volumes; what suits the disk).)",
+sectorSize=512 or 4096 (of new volumes; what suits the disk),
+keepDeleted=24h (how long deleted volumes are kept; 0),
+trash=reclaim (purge them early for new volumes; keep).)",
                              .keys = kKeys,
                              .is_shared = false,
                              .check = Check};
@@ -55,7 +60,8 @@ absl::StatusOr<std::unique_ptr<pool::Pool>> Await(const PoolConfig& config,
       .kind = config.kind(),
       .location = config.location,
       .node = process.node_id,
-      .default_filesystem = config.default_filesystem};
+      .default_filesystem = config.default_filesystem,
+      .keeps_deleted = true};
   const std::string node = process.node_id;
   const pool::Quiesce quiesce = process.quiesce;
   return std::make_unique<pool::AwaitedPool>(

@@ -56,7 +56,9 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                                                          const std::string& node_id,
                                                          int state_directory_fd,
                                                          pool::Quiesce quiesce, bool may_make) {
-  ASSIGN_OR_RETURN(const pool::SpacePolicy given_policy, pool::ParseSpacePolicy(config.keys));
+  Policies policies;
+  ASSIGN_OR_RETURN(policies.space, pool::ParseSpacePolicy(config.keys));
+  ASSIGN_OR_RETURN(policies.trash, pool::ParseTrashPolicy(config.keys));
   ASSIGN_OR_RETURN(const auto given_sectors, ParseSectorSize(config.keys));
   ASSIGN_OR_RETURN(PoolDirectory directory, PoolDirectory::Open({.name = config.name,
                                                                  .path = config.location,
@@ -74,9 +76,10 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                       .default_filesystem = config.default_filesystem,
                       .topology = std::nullopt,
                       .sector_size = given_sectors.value_or(
-                          BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io))};
-  const pool::SpacePolicy policy = WithReserveForKubelet(given_policy, pool.root);
-  return std::unique_ptr<FilePool>(new FilePool(std::move(info), policy, std::move(directory),
+                          BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io)),
+                      .keeps_deleted = true};
+  policies.space = WithReserveForKubelet(policies.space, pool.root);
+  return std::unique_ptr<FilePool>(new FilePool(std::move(info), policies, std::move(directory),
                                                 direct_io, std::move(tag), std::move(quiesce)));
 }
 
@@ -106,7 +109,7 @@ absl::Status FilePool::Recover() {
     const absl::Status counted = call.volumes.Count(uuid);
     if (!counted.ok()) LogError("recovery: {}", MessageOf(counted));
   }
-  return absl::OkStatus();
+  return CountTrash(pool);
 }
 
 absl::StatusOr<std::vector<Leftover>> FilePool::FindLeftovers() {
@@ -122,6 +125,7 @@ absl::StatusOr<std::vector<Leftover>> FilePool::FindLeftovers() {
   for (const std::string& uuid : uuids) {
     if (const auto kind = call.volumes.FindLeftover(uuid)) add(*kind, uuid);
   }
+  RETURN_IF_ERROR(FindUntended(pool, leftovers));
   for (const std::string& uuid : wanted_digests_.Uuids()) add(LeftoverKind::kMissingDigests, uuid);
   const auto unneeded = FindUnneededTables(pool.root, records_.VolumesOfAnyUse());
   if (!unneeded.ok() || HasEmptyTableDirectory(pool.root)) {  // if it fails, Repair says why
@@ -307,7 +311,7 @@ std::string FilePool::ProblemOf(const VerifiedPool& pool, const Volume& volume, 
                        FormatBytes(volume.capacity_bytes - allocated));
   }
   if (volume.provisioning == Provisioning::kThick) {
-    const std::string why = WhyNotThick(image, records_.HasCopies());
+    const std::string why = WhyNotThick(image, HasCopies());
     if (why.empty()) return "";
     return fmt::format(
         "the volume is not thick any more: {}, so an overwrite needs new space; 'Moving a pool' in "

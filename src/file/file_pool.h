@@ -18,6 +18,7 @@
 #include "os/unique_fd.h"
 #include "pool/pool.h"
 #include "pool/quiesce.h"
+#include "pool/trash.h"
 #include "pool/volume_record.h"
 
 namespace holdfast::file {
@@ -59,6 +60,10 @@ class FilePool final : public pool::Pool {
                                                                   std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::MemberCut>> BeginCut(
       const VolumeSpec& spec) override;
+  [[nodiscard]] absl::StatusOr<std::vector<pool::TrashEntry>> ListTrash() override;
+  [[nodiscard]] absl::StatusOr<Volume> RestoreTrash(const TrashId& id) override;
+  [[nodiscard]] absl::Status PurgeTrash(const TrashId& id) override;
+  [[nodiscard]] absl::StatusOr<bool> TendTrash(const TrashId& id) override;
   [[nodiscard]] absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
                                                bool keep) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> MembersOf(const std::string& group) override;
@@ -106,13 +111,18 @@ class FilePool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<std::string> FormattedUuid(const VolumeId& id) override;
 
  private:
-  FilePool(pool::PoolInfo info, const pool::SpacePolicy& policy, PoolDirectory directory,
+  struct Policies {
+    pool::SpacePolicy space;
+    pool::TrashPolicy trash;
+  };
+  FilePool(pool::PoolInfo info, const Policies& policies, PoolDirectory directory,
            const os::DirectIoSupport& direct_io, std::string tag, pool::Quiesce quiesce)
       : info_(std::move(info)),
         quiesce_(std::move(quiesce)),
         directory_(std::move(directory)),
         devices_(std::move(tag), direct_io.direct_io),
-        space_(info_.name, policy) {}
+        space_(info_.name, policies.space),
+        trash_(policies.trash) {}
 
   struct Call;
   class Member;
@@ -123,6 +133,13 @@ class FilePool final : public pool::Pool {
   };
   [[nodiscard]] absl::StatusOr<OpenSnapshot> Open(const VolumeId& snapshot);
   [[nodiscard]] absl::Status DeleteAs(VolumeRole role, const VolumeId& id);
+  // Whether an image may share blocks with another one of the pool.
+  [[nodiscard]] bool HasCopies() const { return records_.HasCopies() || trash_.HasCopies(); }
+  // file_pool_trash.cc
+  [[nodiscard]] absl::Status CountTrash(const VerifiedPool& pool);
+  [[nodiscard]] absl::Status FindUntended(const VerifiedPool& pool,
+                                          std::vector<Leftover>& leftovers) const;
+  [[nodiscard]] TrashId IdOfKey(const std::string& key) const;
   [[nodiscard]] std::string ProblemOf(const VerifiedPool& pool, const Volume& volume, int image,
                                       Bytes size, Bytes allocated) const;
   // file_pool_ranges.cc
@@ -167,6 +184,7 @@ class FilePool final : public pool::Pool {
   RecordStore records_;
   ImageDevices devices_;
   FileSpace space_;
+  pool::Trash trash_;
   CopyRate copy_rate_;
   WantedDigests wanted_digests_;
   std::atomic<Bytes> unshared_{0};

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "file/file_pool.h"
+#include "file/file_shelf.h"
 #include "file/file_volumes.h"
 #include "pool/volume_lifecycle.h"
 
@@ -25,12 +26,14 @@ struct FilePool::Call {
                  .rate = owner.copy_rate_,
                  .unshared = owner.unshared_,
                  .cut = cut},
-                owner.records_.HasCopies()),
+                owner.HasCopies()),
         space(owner.space_, pool),
-        volumes(records, backend, space) {}
+        shelf(owner.records_, pool, owner.trash_.policy().keep),
+        volumes(records, backend, space, absl::Now, pool::Keeping{shelf, owner.trash_}) {}
   FileRecords records;
   FileBackend backend;
   FileSpaceOfCall space;
+  FileShelf shelf;
   pool::VolumeLifecycle volumes;
 };
 

@@ -43,6 +43,7 @@ absl::StatusOr<pool::PoolUsage> FilePool::GetUsage() {
     if (settles) blocks.to_unshare += space_.ledger().LackingTo(volume.id.uuid);
   }
   usage.blocks = blocks;
+  usage.trash = {.entries = trash_.Count(), .allocated = trash_.Allocated()};
   usage.without_direct_io = devices_.CountWithoutDirectIo();
   return usage;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/trash_id.h"
 #include "file/image_copy.h"
 #include "file/image_file.h"
 #include "os/file.h"
@@ -117,6 +118,12 @@ absl::StatusOr<std::unique_ptr<pool::Reservation>> FileSpace::Reserve(const Veri
   return std::make_unique<LedgerReservation>(std::move(reservation));
 }
 
+bool FileSpace::WouldFitWithout(const VerifiedPool& pool, const std::vector<std::string>& names,
+                                Provisioning provisioning, Bytes increment) {
+  const auto space = os::MeasureFilesystem(pool.root);
+  return space.ok() && ledger_.WouldFitWithout(names, provisioning, increment, RoomOf(*space));
+}
+
 absl::StatusOr<pool::Room> FileSpace::MeasureRoom(const VerifiedPool& pool) {
   ASSIGN_OR_RETURN(const os::FilesystemSpace space, os::MeasureFilesystem(pool.root));
   if (LacksInodes(space)) {
@@ -135,7 +142,7 @@ pool::Ledger::MeasureRoom FileSpace::RoomMeter(const VerifiedPool& pool) {
 
 pool::Ledger::MeasureAllocated FileSpace::AllocationMeter(const VerifiedPool& pool) {
   return [&pool](const std::string& uuid) -> std::optional<Bytes> {
-    const auto directory = os::OpenDirectoryAt(pool.volumes, uuid);
+    const auto directory = os::OpenDirectoryAt(IsTrashKey(uuid) ? pool.trash : pool.volumes, uuid);
     if (!directory.ok()) return std::nullopt;
     const auto image = OpenImage(directory->get());
     if (!image.ok()) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/mutex.h"
 #include "file/pool_directory.h"
@@ -35,6 +36,10 @@ class FileSpace final {
   [[nodiscard]] absl::StatusOr<std::unique_ptr<pool::Reservation>> Reserve(
       const VerifiedPool& pool, const std::string& uuid, Provisioning provisioning,
       Bytes increment);
+  // VolumeSpace::WouldFitWithout
+  [[nodiscard]] bool WouldFitWithout(const VerifiedPool& pool,
+                                     const std::vector<std::string>& names,
+                                     Provisioning provisioning, Bytes increment);
   [[nodiscard]] pool::Ledger& ledger() { return ledger_; }
 
  private:
@@ -69,6 +74,13 @@ class FileSpaceOfCall final : public pool::VolumeSpace {
     space_.ledger().Set(uuid, provisioning, provisioned, allocated);
   }
   void Release(const std::string& uuid) override { space_.ledger().Remove(uuid); }
+  void Rename(const std::string& from, const std::string& to) override {
+    space_.ledger().Rename(from, to);
+  }
+  bool WouldFitWithout(const std::vector<std::string>& names, Provisioning provisioning,
+                       Bytes increment) override {
+    return space_.WouldFitWithout(pool_, names, provisioning, increment);
+  }
   bool Has(const std::string& uuid, Provisioning provisioning, Bytes provisioned) override {
     return space_.ledger().ProvisionedTo(uuid, provisioning) == provisioned;
   }

@@ -9,9 +9,9 @@
 
 namespace holdfast::link {
 
-// Thread-safe. Each call makes a connection of its own, takes at most a few seconds, and reads the pod's
-// token, which the kubelet renews. Errors of all calls: NOT_FOUND, PERMISSION_DENIED (also without a
-// token that the server accepts), and UNAVAILABLE for all else.
+// Thread-safe. Each call makes a connection of its own, takes at most a few seconds, and reads the
+// pod's token, which the kubelet renews. Errors of all calls: NOT_FOUND, PERMISSION_DENIED (also
+// without a token that the server accepts), and UNAVAILABLE for all else.
 class ClusterApi final {
  public:
   // `server`: https://HOST[:PORT]. Its certificate must be of the cluster's CA, which the pod has.

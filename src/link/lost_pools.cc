@@ -20,7 +20,8 @@ absl::Status LostPools::RequireNone(const std::string& node, const v1::Pools& po
     const LostPool* const lost = Find(node, pool.name());
     if (lost == nullptr || lost->id != pool.id() || !pool.problem().empty()) continue;
     return FailedPrecondition(
-        "node '{}' serves pool '{}' ({}), which is declared lost, and its volumes may have been deleted "
+        "node '{}' serves pool '{}' ({}), which is declared lost, and its volumes may have been "
+        "deleted "
         "from the cluster: find out which (holdfast audit), then remove it from the controller's "
         "lostPools",
         node, pool.name(), pool.id());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pools of nodes that an operator has declared lost (docs/adr/0033). Nothing here is concluded from a
-// node that is silent.
+// The pools of nodes that an operator has declared lost (docs/adr/0033). Nothing here is concluded
+// from a node that is silent.
 #pragma once
 
 #include <string>
@@ -21,8 +21,9 @@ class LostPools final {
   [[nodiscard]] bool HasNode(const std::string& node) const;
   [[nodiscard]] const std::vector<LostPool>& declared() const { return declared_; }
 
-  // FAILED_PRECONDITION, naming the declaration, if the node serves a pool that is declared lost. One
-  // that it knows and cannot serve is what was declared, and one with another id is another disk.
+  // FAILED_PRECONDITION, naming the declaration, if the node serves a pool that is declared lost.
+  // One that it knows and cannot serve is what was declared, and one with another id is another
+  // disk.
   [[nodiscard]] absl::Status RequireNone(const std::string& node, const v1::Pools& pools) const;
 
  private:

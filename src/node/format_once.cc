@@ -146,6 +146,7 @@ absl::StatusOr<FormattedDevice> EnsureFormatted(pool::Pool& pool, const Volume& 
     case VolumeState::kCopying:
     case VolumeState::kCut:
     case VolumeState::kDeleting:
+    case VolumeState::kTrashed:
       break;
   }
   return Internal("volume '{}' is {} and cannot be formatted", volume.id.ToString(),

@@ -87,6 +87,10 @@ class AwaitedPool final : public Pool {
   [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
                                                                   std::size_t limit) override;
+  [[nodiscard]] absl::StatusOr<std::vector<TrashEntry>> ListTrash() override;
+  [[nodiscard]] absl::StatusOr<Volume> RestoreTrash(const TrashId& id) override;
+  [[nodiscard]] absl::Status PurgeTrash(const TrashId& id) override;
+  [[nodiscard]] absl::StatusOr<bool> TendTrash(const TrashId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> Grow(const VolumeId& id, Bytes required,
                                             Bytes limit) override;
   [[nodiscard]] absl::StatusOr<PoolCapacity> GetCapacity(Provisioning provisioning) override;

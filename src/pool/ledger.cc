@@ -43,14 +43,16 @@ absl::StatusOr<Ledger::Reservation> Ledger::Reserve(const std::string& uuid,
     const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(const Room room, measure_room());
     // Without a fresh count, thin volumes are taken to be empty: then a yes is certain to be right.
-    if (increment <= RoomLeft(provisioning, room, totals_.thin_provisioned)) {
+    if (increment <=
+        RoomLeft(provisioning, room, totals_.thick_unallocated, totals_.thin_provisioned)) {
       return Provision(uuid, provisioning, increment);
     }
   }
   Recount(measure_allocated);
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const Room room, measure_room());
-  const Bytes left = RoomLeft(provisioning, room, totals_.thin_unallocated);
+  const Bytes left =
+      RoomLeft(provisioning, room, totals_.thick_unallocated, totals_.thin_unallocated);
   if (increment <= left) return Provision(uuid, provisioning, increment);
   return Refusal(provisioning, increment, room, std::max<Bytes>(0, left));
 }
@@ -65,6 +67,31 @@ void Ledger::Set(const std::string& uuid, Provisioning provisioning, Bytes provi
 void Ledger::Remove(const std::string& uuid) {
   const MutexLock lock(mutex_);
   Change(uuid, std::nullopt);
+}
+
+void Ledger::Rename(const std::string& from, const std::string& to) {
+  const MutexLock lock(mutex_);
+  const auto found = entries_.find(from);
+  if (found == entries_.end()) return;
+  const Entry entry = found->second;
+  Change(from, std::nullopt);
+  Change(to, entry);
+}
+
+bool Ledger::WouldFitWithout(const std::vector<std::string>& uuids, Provisioning provisioning,
+                             Bytes increment, Room room) const {
+  const MutexLock lock(mutex_);
+  Totals rest = totals_;
+  for (const std::string& uuid : uuids) {
+    const auto found = entries_.find(uuid);
+    if (found == entries_.end()) continue;
+    const Entry& entry = found->second;
+    const bool thick = entry.provisioning == Provisioning::kThick;
+    (thick ? rest.thick_unallocated : rest.thin_unallocated) -=
+        UnallocatedOf(entry.provisioned, entry.allocated);
+    room.available += entry.allocated;
+  }
+  return increment <= RoomLeft(provisioning, room, rest.thick_unallocated, rest.thin_unallocated);
 }
 
 void Ledger::Recount(const MeasureAllocated& measure) {
@@ -88,7 +115,8 @@ void Ledger::Recount(const MeasureAllocated& measure) {
 
 Bytes Ledger::LargestReservation(Provisioning provisioning, const Room& room) const {
   const MutexLock lock(mutex_);
-  const Bytes left = RoomLeft(provisioning, room, totals_.thin_unallocated);
+  const Bytes left =
+      RoomLeft(provisioning, room, totals_.thick_unallocated, totals_.thin_unallocated);
   return AlignDown(std::max<Bytes>(0, left), kVolumeGranularity);
 }
 
@@ -171,8 +199,9 @@ void Ledger::Account(const Entry& entry, int sign) {
 }
 
 // How many more bytes of that kind fit; negative when what is provisioned exceeds the room.
-Bytes Ledger::RoomLeft(Provisioning provisioning, const Room& room, Bytes thin_unallocated) const {
-  const Bytes left = room.available - ReserveOf(room) - totals_.thick_unallocated;
+Bytes Ledger::RoomLeft(Provisioning provisioning, const Room& room, Bytes thick_unallocated,
+                       Bytes thin_unallocated) const {
+  const Bytes left = room.available - ReserveOf(room) - thick_unallocated;
   if (provisioning == Provisioning::kThick) {
     return left - Scale(thin_unallocated, 1 / policy_.overcommit);
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/mutex.h"
 #include "core/volume.h"
@@ -68,6 +69,12 @@ class Ledger final {
   void Set(const std::string& uuid, Provisioning provisioning, Bytes provisioned, Bytes allocated);
   // A volume that is gone.
   void Remove(const std::string& uuid);
+  // The same volume under another name; nothing if the ledger does not know it.
+  void Rename(const std::string& from, const std::string& to);
+
+  // Whether Reserve would accept that if these volumes were gone and their bytes free.
+  [[nodiscard]] bool WouldFitWithout(const std::vector<std::string>& uuids,
+                                     Provisioning provisioning, Bytes increment, Room room) const;
 
   // Takes stock of what is allocated.
   void Recount(const MeasureAllocated& measure);
@@ -107,8 +114,8 @@ class Ledger final {
   void Change(const std::string& uuid, const std::optional<Entry>& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Account(const Entry& entry, int sign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  [[nodiscard]] Bytes RoomLeft(Provisioning provisioning, const Room& room,
-                               Bytes thin_unallocated) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] Bytes RoomLeft(Provisioning provisioning, const Room& room, Bytes thick_unallocated,
+                               Bytes thin_unallocated) const;
 
   const SpacePolicy policy_;
   mutable Mutex mutex_;

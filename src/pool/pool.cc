@@ -25,6 +25,13 @@ VolumeId Pool::IdForSpec(const VolumeSpec& spec) const {
   if (spec.role == VolumeRole::kVolume) return IdForName(spec.name);
   return spec.hold ? IdForHold(*spec.source, spec.name) : IdForSnapshotName(spec.name);
 }
+absl::StatusOr<Volume> Pool::RestoreTrash(const TrashId& id) {
+  return NotFound("pool '{}' (kind {}) keeps nothing that is deleted, so there is no '{}'",
+                  info().name, info().kind, id.ToString());
+}
+
+absl::Status Pool::PurgeTrash(const TrashId& id) { return Pool::RestoreTrash(id).status(); }
+
 absl::StatusOr<std::unique_ptr<MemberCut>> Pool::BeginCut(const VolumeSpec&) {
   return FailedPrecondition(
       "pool '{}' (kind {}) cannot cut several volumes at one instant, so they cannot be in a group "

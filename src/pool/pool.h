@@ -16,6 +16,7 @@
 #include "core/topology_segment.h"
 #include "core/volume.h"
 #include "os/block_device.h"
+#include "pool/trash_entry.h"
 
 namespace holdfast::pool {
 
@@ -32,6 +33,7 @@ struct PoolInfo {
   // Without `node`: the segment of the nodes that reach the bytes; none: every node does.
   std::optional<TopologySegment> topology = std::nullopt;
   std::uint32_t sector_size = 0;  // logical sector of new volumes' devices; 0: not known
+  bool keeps_deleted = false;     // the pool has a trash
 };
 
 // The snapshots of a pool, by whose their blocks are.
@@ -66,6 +68,7 @@ struct PoolUsage {
   // next: nothing where only the storage knows.
   std::optional<Bytes> thin_unallocated{};
   std::optional<BlockSharing> blocks{};
+  TrashUse trash{};
 };
 
 // What the bytes of a snapshot take.
@@ -196,7 +199,8 @@ class Pool {
   // state copying; a volume is when it is complete, and until then the answer is ABORTED.
   [[nodiscard]] virtual absl::StatusOr<Volume> Create(const VolumeSpec& spec) = 0;
 
-  // Removes the volume and its bytes. OK if there is none. FAILED_PRECONDITION, with the volume
+  // Removes the volume and its bytes; or keeps them in the trash, if the volume (keep_deleted) or
+  // the pool says so. OK if there is none. FAILED_PRECONDITION, with the volume
   // unaltered, while it is mounted or published; UNAVAILABLE when the deletion has begun but
   // something holds the device open.
   [[nodiscard]] virtual absl::Status Delete(const VolumeId& id) = 0;
@@ -218,6 +222,21 @@ class Pool {
   [[nodiscard]] virtual absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) = 0;
   [[nodiscard]] virtual absl::StatusOr<std::vector<Volume>> ListSnapshots(
       const std::string& after_uuid, std::size_t limit) = 0;
+
+  // What is in the trash, by key. Nothing where the pool has none.
+  [[nodiscard]] virtual absl::StatusOr<std::vector<TrashEntry>> ListTrash() {
+    return std::vector<TrashEntry>();
+  }
+  // Gives the volume or snapshot back its id; the caller holds the lock of that place. NOT_FOUND:
+  // there is no such entry, or it is being purged; ALREADY_EXISTS: there is another one with its
+  // id; FAILED_PRECONDITION: its bytes are not those that were deleted; ABORTED: another call is at
+  // work on the entry; UNAVAILABLE: it failed and could not be undone yet.
+  [[nodiscard]] virtual absl::StatusOr<Volume> RestoreTrash(const TrashId& id);
+  // Removes it and its bytes. Errors as RestoreTrash.
+  [[nodiscard]] virtual absl::Status PurgeTrash(const TrashId& id);
+  // What is due: purges an entry whose time is over, ends what was begun, notes how long it was
+  // kept. Whether it is gone.
+  [[nodiscard]] virtual absl::StatusOr<bool> TendTrash(const TrashId&) { return false; }
 
   // Begins to cut a snapshot of a group: `spec.group` is set, and `spec.name` is GroupMemberName.
   // The volume is recorded and its room reserved, and nothing of it is cut yet. ABORTED: there is

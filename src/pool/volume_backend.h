@@ -239,6 +239,45 @@ class VolumeBackend : public VolumeBytes {
   [[nodiscard]] virtual absl::Status UnmapAbandoned(const VolumeRecord& record) = 0;
 };
 
+// What is kept of volumes and snapshots that their CO has deleted: records with their bytes, out of
+// reach of every other call, each under a key of its own (core/trash_id.h). Each function has taken
+// effect durably when it returns OK; after an error it may have taken effect or not. Trash::Claim
+// keeps calls for one key apart.
+class VolumeShelf {
+ public:
+  virtual ~VolumeShelf() = default;
+
+  // The record under that key; `trashed` is set. NOT_FOUND if there is none; INTERNAL if it is
+  // damaged.
+  [[nodiscard]] virtual absl::StatusOr<VolumeRecord> Read(const std::string& key) = 0;
+
+  // Moves record and bytes at once from the volume's UUID to `record.trashed->key`, which nothing
+  // has. There is no device of them. What is stored may be an earlier record of the volume, in a
+  // usable state, if this one could not be written: then Read makes it from the key.
+  [[nodiscard]] virtual absl::Status Put(const VolumeRecord& record) = 0;
+
+  // Moves them back at once. ALREADY_EXISTS, with nothing changed, if there is something under the
+  // UUID.
+  [[nodiscard]] virtual absl::Status TakeBack(const VolumeRecord& record) = 0;
+
+  [[nodiscard]] virtual absl::Status Replace(const VolumeRecord& present,
+                                             const VolumeRecord& next) = 0;
+
+  // Frees the bytes, and removes the record after them. OK if there are none. What Holdfast did not
+  // make is left alone, and the error names it.
+  [[nodiscard]] virtual absl::Status Purge(const VolumeRecord& record) = 0;
+
+  // FAILED_PRECONDITION if the bytes are missing, or not those that the record describes.
+  [[nodiscard]] virtual absl::Status RequireWhole(const VolumeRecord& record) = 0;
+
+  // As VolumeBackend::Allocated and VolumeBackend::Occupied.
+  [[nodiscard]] virtual absl::StatusOr<Bytes> Allocated(const VolumeRecord& record) = 0;
+  [[nodiscard]] virtual absl::StatusOr<Bytes> Occupied(const VolumeRecord& record) = 0;
+
+  // Returns when what Purge has freed counts as free: some storages take a while.
+  virtual void AwaitRoom() {}
+};
+
 // Space that was reserved and is released again when this ends, unless it was committed.
 class Reservation {
  public:
@@ -259,6 +298,14 @@ class VolumeSpace {
   virtual void Set(const std::string& uuid, Provisioning provisioning, Bytes provisioned,
                    Bytes allocated) = 0;
   virtual void Release(const std::string& uuid) = 0;
+
+  // The same space under another name: that of an entry of the trash, or back.
+  virtual void Rename(const std::string&, const std::string&) {}
+  // Whether `increment` more bytes would fit if these were released and their bytes freed.
+  [[nodiscard]] virtual bool WouldFitWithout(const std::vector<std::string>& /*names*/,
+                                             Provisioning, Bytes /*increment*/) {
+    return false;
+  }
 
   // Whether the account has the volume with so many bytes.
   [[nodiscard]] virtual bool Has(const std::string& uuid, Provisioning provisioning,

@@ -97,7 +97,8 @@ VolumeRecord VolumeLifecycle::NewRecord(const VolumeSpec& spec, const std::strin
                  .inherited_uuids = {},
                  .held_at = spec.hold ? Rfc3339(now) : "",
                  .group = spec.group,
-                 .requested_by = spec.requested_by},
+                 .requested_by = spec.requested_by,
+                 .keep_deleted = spec.keep_deleted},
       .grow_to_bytes = 0,
       .sector_size = sector_size,
       .image_name = "",
@@ -148,7 +149,7 @@ absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& 
   } else if (volume.role == VolumeRole::kSnapshot) {
     ASSIGN_OR_RETURN(promised, backend_.Occupied(*begun.source));
   }
-  ASSIGN_OR_RETURN(begun.reservation, space_.Reserve(id.uuid, volume.provisioning, promised));
+  ASSIGN_OR_RETURN(begun.reservation, Reserve(id.uuid, volume.provisioning, promised));
   begun.record.image_name = backend_.NewName(begun.record, begun.source ? &*begun.source : nullptr);
   const absl::Status inserted = records_.Insert(begun.record);
   if (inserted.ok()) return begun;

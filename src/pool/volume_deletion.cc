@@ -30,6 +30,8 @@ absl::Status VolumeLifecycle::Delete(const VolumeId& id, VolumeRole role) {
   }
   if (IsUsable(record->volume.state)) {
     RETURN_IF_ERROR(RequireNotBeingCopied(*record, id));
+    const auto keep = KeepTimeOf(*record);
+    if (keep.count() > 0) return MoveToTrash(*record, keep);
     RETURN_IF_ERROR(WriteTombstone(*record));
   }
   return FinishDeletion(*record);
@@ -49,8 +51,10 @@ absl::Status VolumeLifecycle::WriteTombstone(VolumeRecord& record) {
   return absl::OkStatus();
 }
 
-// For a volume that is a tombstone, or discarded, or that CreateVolume never returned.
+// For a volume that is a tombstone, or discarded, or that CreateVolume never returned; and for one
+// that is on its way into the trash, and gets there.
 absl::Status VolumeLifecycle::FinishDeletion(VolumeRecord record) {
+  if (record.volume.state == VolumeState::kTrashed) return FinishMove(record);
   const std::string& uuid = record.volume.id.uuid;
   const bool is_tombstone = record.volume.state == VolumeState::kDeleting;
   if (records_.AreShared() && !is_tombstone) {

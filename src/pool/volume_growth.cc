@@ -60,9 +60,8 @@ absl::StatusOr<os::BlockDevice> VolumeLifecycle::Map(const VolumeId& id) {
 // `present` is the size of the bytes now.
 absl::Status VolumeLifecycle::GrowTo(VolumeRecord& record, Bytes target, Bytes present) {
   const Volume& volume = record.volume;
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Reservation> reservation,
-      space_.Reserve(volume.id.uuid, volume.provisioning, target - volume.capacity_bytes));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Reservation> reservation,
+                   Reserve(volume.id.uuid, volume.provisioning, target - volume.capacity_bytes));
   const VolumeRecord before = record;
   record.grow_to_bytes = target;
   RETURN_IF_ERROR(records_.Replace(before, record));

@@ -7,14 +7,22 @@
 
 #include <absl/time/clock.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "core/leftover.h"
+#include "pool/trash.h"
 #include "pool/volume_backend.h"
 
 namespace holdfast::pool {
+
+// Where deleted volumes and snapshots are kept, in pools that can; both outlive the call.
+struct Keeping {
+  VolumeShelf& shelf;
+  Trash& trash;
+};
 
 // Serves one call; the three objects that it works on serve the same call. Errors common to all
 // functions: those of the backend; NOT_FOUND if there is no such volume, or only an unfinished one.
@@ -22,8 +30,8 @@ class VolumeLifecycle final {
  public:
   // `now` is replaced in simulations.
   VolumeLifecycle(VolumeRecords& records, VolumeBackend& backend, VolumeSpace& space,
-                  absl::Time (*now)() = absl::Now)
-      : records_(records), backend_(backend), space_(space), now_(now) {}
+                  absl::Time (*now)() = absl::Now, std::optional<Keeping> keeping = std::nullopt)
+      : records_(records), backend_(backend), space_(space), now_(now), keeping_(keeping) {}
 
   // Pool::Create; `id` is the one of the spec's name, `sector_size` that of the device if there is
   // no source. The caller holds the lock of the source, too.
@@ -81,6 +89,17 @@ class VolumeLifecycle final {
   // Pool::EndMember
   [[nodiscard]] absl::StatusOr<bool> EndMember(const VolumeId& id, const std::string& group,
                                                bool keep);
+
+  // Of a pool with a trash (volume_trash.cc). `key` is a TrashKey. ABORTED while another call is at
+  // work on the entry.
+  // Pool::RestoreTrash; the caller holds the lock of the place that the entry gets back.
+  [[nodiscard]] absl::StatusOr<VolumeRecord> Restore(const std::string& key);
+  // Pool::PurgeTrash
+  [[nodiscard]] absl::Status PurgeEntry(const std::string& key);
+  // Pool::TendTrash
+  [[nodiscard]] absl::StatusOr<bool> Tend(const std::string& key);
+  // Count, of an entry.
+  [[nodiscard]] absl::Status CountEntry(const std::string& key);
 
   // What an earlier call left half done; nothing without a record. Needs no lock and changes
   // nothing, so a call that is under way looks half done, too.
@@ -161,6 +180,23 @@ class VolumeLifecycle final {
   // Stands for a volume of which there is no record.
   static VolumeRecord NoRecordOf(const std::string& uuid);
 
+  // volume_trash.cc
+  // How long the volume is kept when it is deleted; 0: not at all.
+  std::chrono::seconds KeepTimeOf(const VolumeRecord& record) const;
+  absl::StatusOr<std::string> FreeKeyFor(const std::string& uuid);
+  // Instead of WriteTombstone and FinishDeletion.
+  absl::Status MoveToTrash(const VolumeRecord& record, std::chrono::seconds keep);
+  // For a record in state trashed that is still in its old place.
+  absl::Status FinishMove(const VolumeRecord& record);
+  absl::Status RequireFreePlace(const VolumeRecord& record);
+  absl::Status AccountEntry(const VolumeRecord& record);
+  absl::Status BackInTrash(const VolumeRecord& record, const absl::Status& cause);
+  absl::StatusOr<VolumeRecord> ReadEntry(const std::string& key);
+  absl::Status Purge(const VolumeRecord& record);
+  // VolumeSpace::Reserve, after entries of the trash were purged for it where the pool says so.
+  absl::StatusOr<std::unique_ptr<Reservation>> Reserve(const std::string& uuid,
+                                                       Provisioning provisioning, Bytes increment);
+
   // volume_growth.cc
   absl::StatusOr<Bytes> GrowableSize(const VolumeRecord& record, Bytes required);
   absl::Status GrowTo(VolumeRecord& record, Bytes target, Bytes present);
@@ -186,6 +222,7 @@ class VolumeLifecycle final {
   VolumeBackend& backend_;
   VolumeSpace& space_;
   absl::Time (*const now_)();
+  const std::optional<Keeping> keeping_;
 };
 
 }  // namespace holdfast::pool

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/checked_json.h"
+#include "core/trash_id.h"
 
 namespace holdfast::pool {
 namespace {
@@ -13,6 +14,7 @@ using nlohmann::json;
 
 constexpr int kSchemaVersion = 1;
 constexpr std::int64_t kMostClones = 15;  // that Linux maps
+constexpr std::int64_t kMostSeconds = std::int64_t{1} << 40;
 
 absl::Status CheckSource(const Volume& volume) {
   const bool snapshot = volume.role == VolumeRole::kSnapshot;
@@ -59,6 +61,22 @@ absl::Status CheckGroup(const Volume& volume) {
   return Internal("volume record is damaged: impossible group snapshot");
 }
 
+// Small enough to be added up.
+bool IsTime(std::chrono::seconds time) { return 0 <= time.count() && time.count() <= kMostSeconds; }
+
+absl::Status CheckTrashed(const VolumeRecord& record) {
+  const VolumeState state = record.volume.state;
+  if (!record.trashed && state != VolumeState::kTrashed) return absl::OkStatus();
+  const bool sound =
+      record.trashed && (state == VolumeState::kTrashed || state == VolumeState::kDeleting) &&
+      !record.copy && !record.volume.held() && IsTrashKey(record.trashed->key) &&
+      UuidOfTrashKey(record.trashed->key) == record.volume.id.uuid &&
+      IsTime(record.trashed->keep) && IsTime(record.trashed->kept) &&
+      IsUsable(record.trashed->before) && record.trashed->before != VolumeState::kCopying;
+  if (sound) return absl::OkStatus();
+  return Internal("volume record is damaged: impossible state in the trash");
+}
+
 absl::StatusOr<std::optional<RequestingObjects>> RequestedByIn(const json& object) {
   if (!object.contains("requested_by")) return std::nullopt;
   const json& stored = object.at("requested_by");
@@ -73,9 +91,9 @@ absl::StatusOr<std::optional<RequestingObjects>> RequestedByIn(const json& objec
 absl::Status CheckConsistency(const VolumeRecord& record) {
   const Volume& volume = record.volume;
   const bool mount = volume.access_type == AccessType::kMount;
-  const bool has_uuid = volume.state == VolumeState::kFormatting ||
-                        volume.state == VolumeState::kFormatted ||
-                        volume.state == VolumeState::kInherited;
+  const VolumeState state = record.trashed ? record.trashed->before : volume.state;
+  const bool has_uuid = state == VolumeState::kFormatting || state == VolumeState::kFormatted ||
+                        state == VolumeState::kInherited;
   if (!IsUuid(volume.id.uuid)) return Internal("volume record is damaged: bad uuid");
   if (volume.capacity_bytes <= 0 || volume.capacity_bytes % kVolumeGranularity != 0) {
     return Internal("volume record is damaged: impossible capacity {}", volume.capacity_bytes);
@@ -88,6 +106,7 @@ absl::Status CheckConsistency(const VolumeRecord& record) {
   }
   RETURN_IF_ERROR(CheckCopy(record));
   RETURN_IF_ERROR(CheckGroup(volume));
+  RETURN_IF_ERROR(CheckTrashed(record));
   return CheckSource(volume);
 }
 
@@ -129,6 +148,27 @@ absl::StatusOr<std::optional<CopyProgress>> CopyIn(const json& object) {
     copy.at("arrival").get_to(progress.arrival);
   }
   return progress;
+}
+
+absl::StatusOr<std::optional<Trashed>> TrashedIn(const json& object) {
+  if (!object.contains("trashed")) return std::nullopt;
+  const json& stored = object.at("trashed");
+  Trashed trashed;
+  stored.at("key").get_to(trashed.key);
+  stored.at("deleted_at").get_to(trashed.deleted_at);
+  ASSIGN_OR_RETURN(const std::int64_t keep, WholeNumber(stored, "keep_seconds"));
+  ASSIGN_OR_RETURN(const std::int64_t kept, WholeNumber(stored, "kept_seconds"));
+  trashed.keep = std::chrono::seconds(keep);
+  trashed.kept = std::chrono::seconds(kept);
+  ASSIGN_OR_RETURN(trashed.before, ParseVolumeState(stored.at("before").get<std::string>()));
+  return trashed;
+}
+
+absl::StatusOr<std::optional<std::chrono::seconds>> KeepDeletedIn(const json& object) {
+  if (!object.contains("keep_deleted_seconds")) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::int64_t seconds, WholeNumber(object, "keep_deleted_seconds"));
+  if (IsTime(std::chrono::seconds(seconds))) return std::chrono::seconds(seconds);
+  return Internal("volume record is damaged: impossible keep_deleted_seconds");
 }
 
 std::optional<SnapshotGroup> GroupIn(const json& object) {
@@ -175,6 +215,8 @@ absl::StatusOr<VolumeRecord> FromJson(const json& object) {
                    ParseAccessType(object.at("access_type").get<std::string>()));
   ASSIGN_OR_RETURN(volume.state, ParseVolumeState(object.at("state").get<std::string>()));
   ASSIGN_OR_RETURN(record.copy, CopyIn(object));
+  ASSIGN_OR_RETURN(record.trashed, TrashedIn(object));
+  ASSIGN_OR_RETURN(volume.keep_deleted, KeepDeletedIn(object));
   RETURN_IF_ERROR(CheckConsistency(record));
   return record;
 }
@@ -191,6 +233,7 @@ bool IsUsable(VolumeState state) {
     case VolumeState::kAllocating:
     case VolumeState::kCut:
     case VolumeState::kDeleting:
+    case VolumeState::kTrashed:
       return false;
     case VolumeState::kReady:
     case VolumeState::kFormatting:
@@ -239,6 +282,14 @@ std::string EncodeRecord(const VolumeRecord& record) {
       object["copy"]["wanted_at"] = record.copy->wanted_at;
       object["copy"]["arrival"] = record.copy->arrival;
     }
+  }
+  if (volume.keep_deleted) object["keep_deleted_seconds"] = volume.keep_deleted->count();
+  if (record.trashed) {
+    object["trashed"] = {{"key", record.trashed->key},
+                         {"deleted_at", record.trashed->deleted_at},
+                         {"keep_seconds", record.trashed->keep.count()},
+                         {"kept_seconds", record.trashed->kept.count()},
+                         {"before", ToString(record.trashed->before)}};
   }
   if (!record.image_name.empty()) object["image_name"] = record.image_name;
   if (!record.image_id.empty()) object["image_id"] = record.image_id;

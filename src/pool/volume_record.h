@@ -2,6 +2,7 @@
 // The durable record of a volume: schema, text form and checks. docs/on-disk.md describes it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,19 @@ struct CopyProgress {
   friend bool operator==(const CopyProgress&, const CopyProgress&) = default;
 };
 
+// Of a volume or snapshot that its CO has deleted, and that is kept for a while.
+struct Trashed {
+  std::string key = {};         // TrashKey
+  std::string deleted_at = {};  // RFC 3339, by the clock of that moment
+  std::chrono::seconds keep{0};
+  // How much of that has passed, as far as it was noted: counted by the monotonic clocks of the
+  // processes that served the pool since (docs/adr/0034).
+  std::chrono::seconds kept{0};
+  VolumeState before = VolumeState::kReady;  // the state that it had
+
+  friend bool operator==(const Trashed&, const Trashed&) = default;
+};
+
 struct VolumeRecord {
   Volume volume;                    // id.pool and id.node are not stored: the pool knows them
   Bytes grow_to_bytes = 0;          // a growth that has begun, or 0
@@ -44,6 +58,8 @@ struct VolumeRecord {
   int clone_depth = 0;
   // Set while the copy is being made: in state copying, and perhaps in allocating.
   std::optional<CopyProgress> copy = {};
+  // Set in state trashed, and in state deleting when it is deleted out of the trash.
+  std::optional<Trashed> trashed = {};
 
   friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };

@@ -56,7 +56,9 @@ bool VolumeLifecycle::NeedsOwnStorage(const VolumeRecord& record) {
 
 std::optional<LeftoverKind> VolumeLifecycle::LeftoverKindOf(const VolumeRecord& record) const {
   const Volume& volume = record.volume;
-  if (volume.state == VolumeState::kDeleting) return LeftoverKind::kUnfinishedDeletion;
+  if (volume.state == VolumeState::kDeleting || volume.state == VolumeState::kTrashed) {
+    return LeftoverKind::kUnfinishedDeletion;
+  }
   if (volume.state == VolumeState::kAllocating) {
     const bool under_way = records_.AreShared() && AgeOf(volume, now_()) <= kCreationPatience;
     return under_way ? std::nullopt : std::optional(LeftoverKind::kUnfinishedCreation);
@@ -143,10 +145,12 @@ absl::StatusOr<Bytes> VolumeLifecycle::Promised(const VolumeRecord& record) {
 }
 
 // Nothing is provisioned for unfinished creations and deletions; their bytes count as used. What is
-// undecided shares blocks for a while.
+// undecided shares blocks for a while, and what is on its way into the trash keeps its space.
 absl::Status VolumeLifecycle::Account(const VolumeRecord& record) {
   const Volume& volume = record.volume;
-  if (!IsUsable(volume.state) && volume.state != VolumeState::kCut) return absl::OkStatus();
+  const bool counts = IsUsable(volume.state) || volume.state == VolumeState::kCut ||
+                      volume.state == VolumeState::kTrashed;
+  if (!counts) return absl::OkStatus();
   records_.Enlist(record);
   const auto allocated = backend_.Allocated(record);
   // Counted even when damaged: it stays provisioned until an administrator deletes it.

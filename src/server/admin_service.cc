@@ -11,6 +11,12 @@ absl::Status EndedByCaller() {
   return MakeStatus(absl::StatusCode::kCancelled, "the caller takes no more");
 }
 
+// The pool of the entry is the one that the call waits for.
+rpc::CallRunner::Call CallAbout(std::string_view method, const admin::v1::TrashRequest& request) {
+  const auto id = TrashId::Parse(request.id());
+  return {method, request.id(), LogLevel::kInfo, id ? rpc::PoolKey(id->pool, id->node) : ""};
+}
+
 absl::Status Check(const admin::v1::ListRequest& request) {
   if (!request.after().empty()) {
     return InvalidArgument("after: '{}' continues a list over the link; leave it empty",
@@ -73,6 +79,36 @@ grpc::Status AdminService::ListLeftovers(
     grpc::ServerContext* context, const admin::v1::ListRequest* request,
     grpc::ServerWriter<admin::v1::ListLeftoversResponse>* writer) {
   return List(context, "ListLeftovers", *request, writer);
+}
+
+grpc::Status AdminService::ListTrash(grpc::ServerContext* context,
+                                     const admin::v1::ListRequest* request,
+                                     grpc::ServerWriter<admin::v1::ListTrashResponse>* writer) {
+  return List(context, "ListTrash", *request, writer);
+}
+
+bool AdminService::IsOfNodes(const TrashId& id) const {
+  return cluster_trash_ != nullptr && !id.node.empty();
+}
+
+grpc::Status AdminService::RestoreTrash(grpc::ServerContext* context,
+                                        const admin::v1::TrashRequest* request,
+                                        admin::v1::RestoreTrashResponse* response) {
+  return calls_.Run(context, CallAbout("RestoreTrash", *request), [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const TrashId id, EntryIn(*request));
+    if (!IsOfNodes(id)) return trash_.Restore(id, *response);
+    return cluster_trash_->Restore(id, controller::DeadlineOf(context), *response);
+  });
+}
+
+grpc::Status AdminService::PurgeTrash(grpc::ServerContext* context,
+                                      const admin::v1::TrashRequest* request,
+                                      admin::v1::PurgeTrashResponse*) {
+  return calls_.Run(context, CallAbout("PurgeTrash", *request), [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const TrashId id, EntryIn(*request));
+    if (!IsOfNodes(id)) return trash_.Purge(id);
+    return cluster_trash_->Purge(id, controller::DeadlineOf(context));
+  });
 }
 
 grpc::Status AdminService::ListNodes(grpc::ServerContext* context,

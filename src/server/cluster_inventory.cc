@@ -22,6 +22,7 @@ using Clock = link::Deadline::clock;
 
 // Before the caller gives up: in which it is told what could not be listed.
 constexpr std::chrono::seconds kLastWords{1};
+constexpr std::size_t kMostTrash = std::size_t{1} << 17;  // of one node
 
 // Most entries that a node may list: those that it has named, and a part for what it has made
 // since, or not returned yet.
@@ -42,6 +43,12 @@ std::size_t MostEntries(const admin::v1::ListLeftoversResponse&, link::Hub& hub,
   return 2 * (hub.names().Count(node) + hub.snapshot_names().Count(node)) + kMostEntries;
 }
 
+// What was deleted is no longer named, so there is a limit for all nodes.
+std::size_t MostEntries(const admin::v1::ListTrashResponse&, link::Hub&, const std::string&) {
+  return kMostTrash;
+}
+
+int EntriesOf(const admin::v1::ListTrashResponse& response) { return response.trash_size(); }
 int EntriesOf(const admin::v1::ListVolumesResponse& response) { return response.volumes_size(); }
 int EntriesOf(const admin::v1::ListSnapshotsResponse& response) {
   return response.snapshots_size();
@@ -204,5 +211,7 @@ template absl::Status ClusterInventory::List(const std::string&, link::Deadline,
                                              const Take<admin::v1::ListSnapshotsResponse>&);
 template absl::Status ClusterInventory::List(const std::string&, link::Deadline,
                                              const Take<admin::v1::ListLeftoversResponse>&);
+template absl::Status ClusterInventory::List(const std::string&, link::Deadline,
+                                             const Take<admin::v1::ListTrashResponse>&);
 
 }  // namespace holdfast::server

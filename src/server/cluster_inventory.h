@@ -33,7 +33,7 @@ class ClusterInventory final {
   // not answer in time, or answer what cannot be, are named in `unreachable` of a part; what was
   // taken of them before stays. UNAVAILABLE while the controller has just started and waits for its
   // nodes; DEADLINE_EXCEEDED if no other list ends in time; CANCELLED if the caller takes no more.
-  // For the lists of pools, volumes, snapshots and leftovers.
+  // For the lists of pools, volumes, snapshots, leftovers and trash.
   template <typename Response>
   [[nodiscard]] absl::Status List(const std::string& node, link::Deadline deadline,
                                   const Take<Response>& take);

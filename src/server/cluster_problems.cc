@@ -64,10 +64,10 @@ std::vector<ClusterProblem> ProblemsIn(const admin::v1::ListPoolsResponse& pools
                                 fmt::format("pool '{}': {}", pool.name(), pool.problem())));
     } else if (IsNearlyFull(pool)) {
       // Without a figure that changes: the same problem is one event.
-      problems.push_back(OfNode(pool.node(), "HoldfastPoolNearlyFull",
-                                fmt::format("pool '{}': less than 10 % of {} is left for volumes",
-                                            pool.name(),
-                                            FormatBytes(pool.total_bytes() - pool.reserve_bytes()))));
+      problems.push_back(
+          OfNode(pool.node(), "HoldfastPoolNearlyFull",
+                 fmt::format("pool '{}': less than 10 % of {} is left for volumes", pool.name(),
+                             FormatBytes(pool.total_bytes() - pool.reserve_bytes()))));
     }
   }
   return problems;

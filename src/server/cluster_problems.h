@@ -22,8 +22,9 @@ struct ClusterProblem {
   friend auto operator<=>(const ClusterProblem&, const ClusterProblem&) = default;
 };
 
-// Nodes that are missing, pools that cannot serve or are nearly full, volumes that are abnormal, and
-// leftovers. What belongs to no node and no claim is left out, and so is what no node answers about.
+// Nodes that are missing, pools that cannot serve or are nearly full, volumes that are abnormal,
+// and leftovers. What belongs to no node and no claim is left out, and so is what no node answers
+// about.
 [[nodiscard]] std::vector<ClusterProblem> FindClusterProblems(const OwnInventory& own,
                                                               ClusterInventory& cluster,
                                                               link::Deadline deadline);

@@ -59,9 +59,13 @@ std::unique_ptr<link::NodeLink> DialController(const Config& config, ServerState
                 if (auto listed = services.inventory_commands.CarryOut(command)) {
                   return *std::move(listed);
                 }
+                if (auto done = services.trash_commands.CarryOut(command)) return *std::move(done);
                 return controller::Execute(services.controller, command);
               },
-          .changes_space = controller::ChangesSpace,
+          .changes_space =
+              [](const std::string& method) {
+                return controller::ChangesSpace(method) || TrashCommands::ChangesSpace(method);
+              },
           .count_pools = [&] { return controller::CountListable(state.pools); },
           .note_link = [&](bool linked) { state.linked = linked; },
       });

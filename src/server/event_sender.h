@@ -20,8 +20,8 @@ struct EventApi {
   std::function<absl::Status(const std::string& path, const std::string& json)> post;
 };
 
-// Looks for problems again and again, and sends an event of each new one, and again each hour while it
-// lasts: the API server forgets events after about that time. Thread-safe.
+// Looks for problems again and again, and sends an event of each new one, and again each hour while
+// it lasts: the API server forgets events after about that time. Thread-safe.
 class EventSender final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -11,6 +11,7 @@ constexpr char kPools[] = "Admin.ListPools";
 constexpr char kVolumes[] = "Admin.ListVolumes";
 constexpr char kSnapshots[] = "Admin.ListSnapshots";
 constexpr char kLeftovers[] = "Admin.ListLeftovers";
+constexpr char kTrash[] = "Admin.ListTrash";
 
 // Room for the frame around the response.
 constexpr std::size_t kMostAnswer = link::kMaxMessageBytes - 4096;
@@ -21,6 +22,7 @@ std::string ListMethodOf(const admin::v1::ListPoolsResponse&) { return kPools; }
 std::string ListMethodOf(const admin::v1::ListVolumesResponse&) { return kVolumes; }
 std::string ListMethodOf(const admin::v1::ListSnapshotsResponse&) { return kSnapshots; }
 std::string ListMethodOf(const admin::v1::ListLeftoversResponse&) { return kLeftovers; }
+std::string ListMethodOf(const admin::v1::ListTrashResponse&) { return kTrash; }
 
 template <typename Response>
 std::optional<link::v1::Result> InventoryCommands::Answer(const link::v1::Command& command) const {
@@ -52,6 +54,7 @@ std::optional<link::v1::Result> InventoryCommands::CarryOut(
   if (command.method() == kVolumes) return Answer<admin::v1::ListVolumesResponse>(command);
   if (command.method() == kSnapshots) return Answer<admin::v1::ListSnapshotsResponse>(command);
   if (command.method() == kLeftovers) return Answer<admin::v1::ListLeftoversResponse>(command);
+  if (command.method() == kTrash) return Answer<admin::v1::ListTrashResponse>(command);
   return std::nullopt;
 }
 

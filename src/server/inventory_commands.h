@@ -18,6 +18,7 @@ namespace holdfast::server {
 [[nodiscard]] std::string ListMethodOf(const admin::v1::ListVolumesResponse&);
 [[nodiscard]] std::string ListMethodOf(const admin::v1::ListSnapshotsResponse&);
 [[nodiscard]] std::string ListMethodOf(const admin::v1::ListLeftoversResponse&);
+[[nodiscard]] std::string ListMethodOf(const admin::v1::ListTrashResponse&);
 
 // Thread-safe.
 class InventoryCommands final {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/inventory_entries.h"
 
+#include <algorithm>
+
 #include "core/volume.h"
 #include "os/device_statistics.h"
 
@@ -26,6 +28,8 @@ void Describe(const pool::PoolInfo& info, const absl::StatusOr<pool::PoolUsage>&
   described.set_thick_available_bytes(usage->thick_available);
   described.set_thin_available_bytes(usage->thin_available);
   described.set_volumes(static_cast<std::int64_t>(usage->volumes));
+  described.set_trash(static_cast<std::int64_t>(usage->trash.entries));
+  described.set_trash_bytes(usage->trash.allocated);
   const pool::SnapshotCounts& count = usage->snapshots;
   described.set_snapshots(
       static_cast<std::int64_t>(count.copying + count.shared + count.settling + count.own));
@@ -96,6 +100,31 @@ void Describe(const Volume& snapshot, const std::optional<pool::SnapshotUse>& us
   described.set_kubernetes_namespace(snapshot.requested_by->name_space);
   described.set_volume_snapshot(snapshot.requested_by->name);
   described.set_volume_snapshot_content(snapshot.requested_by->content);
+}
+
+void Describe(const pool::TrashEntry& entry, admin::v1::TrashEntry& described) {
+  const Volume& volume = entry.volume;
+  const ContentSource itself{volume.role, volume.id};
+  described.set_id(entry.id.ToString());
+  described.set_kind(std::string(ToString(volume.role)));
+  described.set_volume_id(itself.ToString());
+  described.set_name(volume.name);
+  described.set_pool(volume.id.pool);
+  described.set_node(volume.id.node);
+  described.set_capacity_bytes(volume.capacity_bytes);
+  described.set_allocated_bytes(entry.allocated);
+  described.set_provisioning(std::string(ToString(volume.provisioning)));
+  described.set_access_type(std::string(ToString(volume.access_type)));
+  described.set_filesystem(volume.filesystem);
+  described.set_created_at(volume.created_at);
+  described.set_deleted_at(entry.deleted_at);
+  described.set_keep_seconds(entry.keep.count());
+  described.set_remaining_seconds(std::max<std::int64_t>(0, (entry.keep - entry.kept).count()));
+  if (volume.source) described.set_source(volume.source->ToString());
+  if (!volume.requested_by) return;
+  described.set_kubernetes_namespace(volume.requested_by->name_space);
+  described.set_kubernetes_name(volume.requested_by->name);
+  described.set_kubernetes_content(volume.requested_by->content);
 }
 
 void Describe(const Reconciler::OpenLeftover& open, admin::v1::Leftover& described) {

@@ -26,6 +26,8 @@ void DescribeUse(const os::BlockDevice& device, const absl::StatusOr<state::Stag
 void Describe(const Volume& snapshot, const std::optional<pool::SnapshotUse>& use,
               admin::v1::Snapshot& described);
 
+void Describe(const pool::TrashEntry& entry, admin::v1::TrashEntry& described);
+
 void Describe(const Reconciler::OpenLeftover& open, admin::v1::Leftover& described);
 
 }  // namespace holdfast::server

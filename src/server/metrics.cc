@@ -96,6 +96,11 @@ void AddPools(const Metrics::Sources& sources, std::vector<MetricFamily>& famili
                                  "volumes whose storage or filesystem has a problem; see holdfast "
                                  "volumes",
                                  MetricType::Gauge);
+  MetricFamily trash = Family(
+      "holdfast_pool_trash_entries",
+      "deleted volumes and snapshots that are kept; see holdfast trash list", MetricType::Gauge);
+  MetricFamily trash_bytes =
+      Family("holdfast_pool_trash_bytes", "what they alone occupy", MetricType::Gauge);
   SnapshotFamilies snapshots;
   VolumeFamilies each;
   for (pool::Pool* const pool : sources.pools.all()) {
@@ -115,13 +120,15 @@ void AddPools(const Metrics::Sources& sources, std::vector<MetricFamily>& famili
     Add(available, {{"pool", name}, {"provisioning", "thin"}}, usage->thin_available);
     if (usage->thin_unallocated) Add(unallocated, {{"pool", name}}, *usage->thin_unallocated);
     Add(indirect, {{"pool", name}}, usage->without_direct_io);
+    Add(trash, {{"pool", name}}, usage->trash.entries);
+    Add(trash_bytes, {{"pool", name}}, usage->trash.allocated);
     snapshots.Add(name, *usage);
     if (!AreLookedAt(*pool, sources)) continue;
     if (const auto count = sources.abnormal.Count(*pool)) Add(abnormal, {{"pool", name}}, *count);
     if (sources.each_volume) each.Add(sources.pools.questions(), *pool);
   }
   Move({&ready, &info, &volumes, &total, &free, &reserve, &provisioned, &available, &unallocated,
-        &indirect, &abnormal},
+        &indirect, &abnormal, &trash, &trash_bytes},
        families);
   snapshots.MoveTo(families);
   each.MoveTo(families);

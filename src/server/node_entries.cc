@@ -6,6 +6,8 @@
 
 #include "core/kubernetes_name.h"
 #include "core/message_text.h"
+#include "core/trash_id.h"
+#include "core/volume.h"
 #include "core/volume_id.h"
 #include "server/list_limits.h"
 
@@ -122,6 +124,32 @@ absl::Status TakeFrom(const link::NodeView& node, admin::v1::ListLeftoversRespon
     leftover.set_node(node.name);
   }
   answered.clear_rounds();
+  TakeUnreachable(node, answered);
+  return absl::OkStatus();
+}
+
+absl::Status TakeFrom(const link::NodeView& node, admin::v1::TrashEntry& answered) {
+  const auto id = TrashId::Parse(answered.id());
+  const bool own = id && id->node == node.name && HasPool(node, id->pool);
+  if (!own) {
+    return InvalidArgument("'{}' is not in the trash of one of its pools",
+                           MessageText(answered.id()));
+  }
+  ASSIGN_OR_RETURN(const VolumeRole role, ParseVolumeRole(answered.kind()));
+  KeepName(*answered.mutable_kubernetes_namespace());
+  KeepName(*answered.mutable_kubernetes_name());
+  KeepName(*answered.mutable_kubernetes_content());
+  Clean(answered);
+  answered.set_volume_id(ContentSource{role, id->place()}.ToString());
+  answered.set_node(node.name);
+  answered.set_pool(id->pool);
+  return absl::OkStatus();
+}
+
+absl::Status TakeFrom(const link::NodeView& node, admin::v1::ListTrashResponse& answered) {
+  for (admin::v1::TrashEntry& entry : *answered.mutable_trash()) {
+    RETURN_IF_ERROR(TakeFrom(node, entry));
+  }
   TakeUnreachable(node, answered);
   return absl::OkStatus();
 }

@@ -22,6 +22,10 @@ namespace holdfast::server {
                                     admin::v1::ListSnapshotsResponse& answered);
 [[nodiscard]] absl::Status TakeFrom(const link::NodeView& node,
                                     admin::v1::ListLeftoversResponse& answered);
+[[nodiscard]] absl::Status TakeFrom(const link::NodeView& node,
+                                    admin::v1::ListTrashResponse& answered);
+// One entry. The place that it names is one of the node's, and follows from its id.
+[[nodiscard]] absl::Status TakeFrom(const link::NodeView& node, admin::v1::TrashEntry& answered);
 
 // What is known of a connected node without asking it.
 void Describe(const link::NodeView& node, link::Hub& hub, admin::v1::Node& described);

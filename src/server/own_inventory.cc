@@ -182,6 +182,33 @@ absl::Status OwnInventory::Fill(const Part& part,
   return absl::OkStatus();
 }
 
+// A page of `next` begins after the entry of that id.
+absl::Status OwnInventory::Fill(const Part& part, admin::v1::ListTrashResponse& response) const {
+  const auto after = TrashId::Parse(part.after);
+  if (!part.after.empty() && !after) {
+    return InvalidArgument("after: '{}' begins no part of a list", part.after);
+  }
+  for (pool::Pool* const pool : PoolsOf(part)) {
+    if (after && pool->info().name < after->pool) continue;
+    const auto listed =
+        pools_.questions().Put(*pool, [](pool::Pool& one) { return one.ListTrash(); });
+    if (!listed.ok()) {
+      AddUnreachable(pool->info(), listed.status(), response);
+      continue;
+    }
+    for (const pool::TrashEntry& entry : *listed) {
+      if (after && entry.id.pool == after->pool && entry.id.key <= after->key) continue;
+      const auto entries = static_cast<std::size_t>(response.trash_size());
+      if (entries == kMostEntries || response.ByteSizeLong() > kMostBytes) {
+        response.set_next(response.trash(response.trash_size() - 1).id());
+        return absl::OkStatus();
+      }
+      Describe(entry, *response.add_trash());
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OwnInventory::Fill(const Part&, admin::v1::ListNodesResponse& response) const {
   if (node_.empty()) return absl::OkStatus();
   admin::v1::ListPoolsResponse pools;

@@ -38,6 +38,7 @@ class OwnInventory final {
   [[nodiscard]] absl::Status Fill(const Part& part,
                                   admin::v1::ListLeftoversResponse& response) const;
   // This node; nothing on a controller.
+  [[nodiscard]] absl::Status Fill(const Part& part, admin::v1::ListTrashResponse& response) const;
   [[nodiscard]] absl::Status Fill(const Part& part, admin::v1::ListNodesResponse& response) const;
 
  private:

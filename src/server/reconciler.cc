@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/start_thread.h"
+#include "core/trash_id.h"
 
 namespace holdfast::server {
 namespace {
@@ -191,6 +192,10 @@ bool Reconciler::Handle(const Leftover& leftover, const std::string& of, Leftove
 
 absl::StatusOr<bool> Reconciler::Repair(const Leftover& leftover) {
   if (IsOfNode(leftover.kind)) return node_.Repair(leftover.subject);
+  if (const auto entry = TrashId::Parse(leftover.subject)) {
+    ASSIGN_OR_RETURN(const auto of, pools_.Locate(entry->place().ToString()));
+    return of.pool->TendTrash(*entry);
+  }
   ASSIGN_OR_RETURN(const auto located, pools_.Locate(leftover.subject));
   if (leftover.kind == LeftoverKind::kUndecidedSnapshot) {
     return pool::EndUndecided(pools_, volume_locks_, located.id, ask_elsewhere_);

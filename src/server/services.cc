@@ -47,7 +47,9 @@ Services::Services(const Config& config, ServerState& state)
             state.volume_locks, state.calls, config.topology}),
       inventory(state.pools, state.node.stages, state.reconciler, config.node_id),
       inventory_commands(inventory, state.calls),
-      admin(inventory, nullptr, state.calls) {}
+      trash(state.pools, state.volume_locks, config.driver_name),
+      trash_commands(trash, state.calls),
+      admin({inventory, trash}, state.calls) {}
 
 LinkedController::LinkedController(const Config& config, ServerState& state, Services& own)
     : identity(MakeNodeIdentity(config)),
@@ -62,7 +64,8 @@ LinkedController::LinkedController(const Config& config, ServerState& state, Ser
                  return router.FindRanges(question, deadline);
                }),
       inventory(hub),
-      admin(own.inventory, &inventory, state.calls),
+      trash(hub, config.driver_name),
+      admin({own.inventory, own.trash, &inventory, &trash}, state.calls),
       undecided_groups(hub, own.controller.groups(), state.volume_locks) {
   transfers.SetSummon([this](const link::TransferOrder& order, const std::string& ticket) {
     return controller::NodeCalls(hub).SendContent(order, ticket,

@@ -20,9 +20,12 @@
 #include "server/acceptor.h"
 #include "server/admin_service.h"
 #include "server/cluster_inventory.h"
+#include "server/cluster_trash.h"
 #include "server/inventory_commands.h"
 #include "server/own_inventory.h"
+#include "server/own_trash.h"
 #include "server/server_state.h"
+#include "server/trash_commands.h"
 
 namespace holdfast::server {
 
@@ -36,6 +39,8 @@ struct Services {
   node::Service node;
   OwnInventory inventory;
   InventoryCommands inventory_commands;
+  OwnTrash trash;
+  TrashCommands trash_commands;
   AdminService admin;
 };
 
@@ -49,6 +54,7 @@ struct LinkedController {
   controller::GroupService groups;
   controller::SnapshotMetadataService metadata;
   ClusterInventory inventory;
+  ClusterTrash trash;
   AdminService admin;
   controller::UndecidedGroups undecided_groups;  // the last: its thread uses the rest
 };

@@ -57,6 +57,9 @@ POOL_REFUSALS = {
     "{name: default, path: /srv, reserve: much}": "/pools/0/reserve",
     "{name: default, path: /srv, overcommit: 0.5}": "/pools/0/overcommit",
     "{name: default, path: /srv, watermark: '90'}": "/pools/0/watermark",
+    "{name: default, path: /srv, keepDeleted: soon}": "/pools/0/keepDeleted",
+    "{name: default, path: /srv, keepDeleted: ''}": "/pools/0/keepDeleted",
+    "{name: default, path: /srv, trash: empty}": "/pools/0/trash",
     "{name: default, path: /srv, size: 1Gi}": "'size' not allowed",
     "{name: default, path: /srv, topology: {zone: a}}": "'topology' not allowed",
 }

@@ -24,7 +24,8 @@ def test_pools_are_flags_and_directories_of_the_host():
     rendered = render(text=value_sets.TWO_POOLS)
     pools = [flag for flag in rendered.flags("node") if flag.startswith("--pool=")]
     assert pools == ["--pool=fast=file:/mnt/nvme,fs=xfs,reserve=10Gi",
-                     "--pool=bulk=file:/mnt/disk,overcommit=1.5,watermark=80%"]
+                     "--pool=bulk=file:/mnt/disk,overcommit=1.5,watermark=80%,"
+                     "keepDeleted=24h,trash=reclaim"]
     # The directory above both: a node without one of the disks serves the other.
     assert {name: volume["hostPath"] for name, volume in volumes(rendered, "node").items()
             if name.startswith("pool-")} == {

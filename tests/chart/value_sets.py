@@ -4,7 +4,7 @@
 TWO_POOLS = """
 pools:
   - {name: fast, path: /mnt/nvme, fs: xfs, reserve: 10Gi}
-  - {name: bulk, path: /mnt/disk, overcommit: 1.5, watermark: 80%}
+  - {name: bulk, path: /mnt/disk, overcommit: 1.5, watermark: 80%, keepDeleted: 24h, trash: reclaim}
 storageClasses:
   - name: bulk
     default: true

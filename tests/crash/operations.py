@@ -6,6 +6,7 @@ import dataclasses
 from copies import Copies
 from groups import Groups
 from tables import Tables
+from trashed import Reclaimed, Trashed, TrashedTables
 from volume_life import Kind, Life
 
 EXT4, XFS, BTRFS, BLOCK = (Kind(name, "thin") for name in ("ext4", "xfs", "btrfs", "block"))
@@ -53,7 +54,9 @@ class Operation:
         return self.step in (Life.create, Life.expand, Life.delete, Copies.cut, Copies.restore,
                              Copies.clone, Copies.delete_snapshot, Copies.delete_origin,
                              Groups.cut, Groups.delete_group, Tables.make_table,
-                             Tables.delete_base, Tables.cut_base_again, Tables.delete_target)
+                             Tables.delete_base, Tables.cut_base_again, Tables.delete_target,
+                             Trashed.delete, Trashed.create_again, Trashed.restore, Trashed.purge,
+                             Reclaimed.create, TrashedTables.restore_base)
 
 
 def of_copies(*entry, host="xfs", **more):
@@ -69,6 +72,11 @@ def of_groups(*entry, host="xfs", **more):
 def of_tables(*entry, host="xfs", **more):
     """An operation with two snapshots that a backup program compares."""
     return Operation(*entry, life=Tables, host=host, **more)
+
+
+def of_trash(*entry, life=Trashed, **more):
+    """An operation with what is kept when it is deleted."""
+    return Operation(*entry, life=life, **more)
 
 
 def give_up_creation(life, final):
@@ -106,6 +114,7 @@ CUT = (Copies.mount_origin, Copies.cut)
 RESTORED = (*CUT, Copies.restore)
 COMPARED = (Tables.cut_both,)
 TABLED = (*COMPARED, Tables.make_table)
+KEPT = (Trashed.use, Trashed.delete)
 
 ALL = (
     Operation("create", (EXT4, EXT4_THICK), (), Life.create, Life.check_absent, RUNNING,
@@ -222,6 +231,26 @@ ALL = (
     of_tables("start after half a deletion with a table", (BLOCK,), TABLED,
               killed_step=Tables.delete_base, killed_at="renameat digests",
               recovered=Tables.check_kept),
+    of_trash("delete into the trash", (EXT4, EXT4_THICK), (Trashed.use,), Trashed.delete),
+    of_trash("restore from the trash", (EXT4, EXT4_THICK), KEPT, Trashed.restore,
+             Trashed.check_in_trash, lasting=True),
+    of_trash("purge from the trash", (EXT4, EXT4_THICK), KEPT, Trashed.purge, sampled=(EXT4,)),
+    of_trash("create beside the trash", (EXT4,), KEPT, Trashed.create_again,
+             Trashed.check_in_trash, RUNNING),
+    of_trash("create in the room of the trash", (BLOCK_THICK,), (Reclaimed.fill,),
+             Reclaimed.create, None, RUNNING, Reclaimed.give_up_creation, life=Reclaimed),
+    of_trash("delete a snapshot into the trash", (BLOCK,), TABLED, Tables.delete_base,
+             running=RUNNING_SNAPSHOT, life=TrashedTables, host="xfs"),
+    of_trash("restore a snapshot from the trash", (BLOCK,), (*TABLED, Tables.delete_base),
+             TrashedTables.restore_base, running=RUNNING_SNAPSHOT, life=TrashedTables, host="xfs"),
+    # Its record says that it is in the trash, and it is in its old place.
+    of_trash("start after half a deletion into the trash", (EXT4, EXT4_THICK), (Trashed.use,),
+             killed_step=Trashed.delete, killed_at="renameat volume",
+             recovered=Trashed.check_in_trash),
+    of_trash("start after half a restoration", (EXT4,), KEPT, killed_step=Trashed.restore,
+             killed_at="renameat record.json.tmp", recovered=Trashed.check_in_trash),
+    of_trash("start after half a purge", (EXT4,), KEPT, killed_step=Trashed.purge,
+             killed_at="unlinkat image", recovered=Trashed.check_purged),
     # The table is in its place, and the image in the trash.
     of_tables("start after a deletion whose table is kept", (BLOCK,), TABLED,
               killed_step=Tables.delete_base, killed_at="unlinkat image",

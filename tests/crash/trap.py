@@ -206,7 +206,7 @@ class Trap:
 def without_numbers(text):
     """The same text whatever the number of the loop device and the id of the volume."""
     text = re.sub(r"^loop\d+$", "loop device", text)
-    text = re.sub(r"^.*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "volume", text)
+    text = re.sub(r"^.*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.\d{8}T\d{6}Z)?", "volume", text)
     return re.sub(r"^#\d+.*", "unnamed file", text)
 
 

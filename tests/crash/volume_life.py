@@ -44,6 +44,7 @@ class Life:
         self.world, self.driver, self.kubelet, self.kind = world, world.driver, world.kubelet, kind
         self.size = driver.SIZES[kind.filesystem]
         self.volume = None
+        self.parameters = {}  # of its class
         self.source = None  # of a copy: the id of a snapshot or a volume
         self.read_only = False
         self.checksum = None  # the checksum of the written data
@@ -56,7 +57,8 @@ class Life:
     def create(self):
         fields = {} if self.kind.access == "block" else {"filesystem": self.kind.filesystem}
         made = self.driver.create(f"pvc-{self.number}", size=self.size, access=self.kind.access,
-                                  provisioning=self.kind.provisioning, source=self.source, **fields)
+                                  provisioning=self.kind.provisioning, source=self.source, **fields,
+                                  **self.parameters)
         assert made.capacity_bytes == self.size, f"created with {made.capacity_bytes}"
         filesystem = "" if self.kind.access == "block" else self.kind.filesystem
         self.volume = PersistentVolume(made.volume_id, f"pv-{self.number}", self.kind.access,

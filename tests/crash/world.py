@@ -181,7 +181,8 @@ class World:
         volumes."""
         promised, debt = dict.fromkeys(PROVISIONINGS, 0), dict.fromkeys(PROVISIONINGS, 0)
         volumes = 0
-        for path in (self.driver.pool / "volumes").glob("*/record.json"):
+        in_trash = (self.driver.pool / "trash").glob("*.*/record.json")  # with all of their space
+        for path in (*(self.driver.pool / "volumes").glob("*/record.json"), *in_trash):
             record = json.loads(path.read_text())
             assert record["grow_to_bytes"] == 0, f"a growth was not finished: {record}"
             image = path.parent / "image"
@@ -194,7 +195,7 @@ class World:
             shared = extents.shared(image) if is_unfinished_copy(image) else 0
             debt[how] += max(0, size - allocated + shared)
             assert how == "thin" or allocated >= size, f"{allocated} of {size} thick bytes"
-            volumes += not is_snapshot
+            volumes += not is_snapshot and "trashed" not in record
         return promised, debt, volumes
 
 

@@ -7,6 +7,7 @@
 
 #include "core/kubernetes_name.h"
 #include "core/message_text.h"
+#include "core/trash_id.h"
 #include "core/volume_id.h"
 #include "input.h"
 #include "link/frame.h"
@@ -77,6 +78,20 @@ void RequireSound(const admin::v1::ListLeftoversResponse& list) {
   }
 }
 
+void RequireSound(const admin::v1::ListTrashResponse& list) {
+  for (const admin::v1::TrashEntry& entry : list.trash()) {
+    const auto id = TrashId::Parse(entry.id());
+    RequireOwn(id ? std::optional(id->place()) : std::nullopt, entry.pool(), entry.node());
+    const bool snapshot = entry.volume_id() == ToSnapshotId(id->place());
+    Require(snapshot || entry.volume_id() == id->place().ToString(), "its id follows from it");
+    RequireName(entry.kubernetes_namespace());
+    RequireName(entry.kubernetes_name());
+    RequireName(entry.kubernetes_content());
+    RequireText(entry.name());
+    Require(entry.remaining_seconds() >= -1, "a time is one");
+  }
+}
+
 template <typename Response>
 void Try(const std::string& bytes) {
   Response list;
@@ -92,7 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   namespace admin = holdfast::admin;
   static const google::protobuf::LogSilencer silent;
   Input input(data, size);
-  switch (input.Byte() % 4) {
+  switch (input.Byte() % 5) {
     case 0:
       Try<admin::v1::ListVolumesResponse>(input.Rest());
       break;
@@ -102,8 +117,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 2:
       Try<admin::v1::ListPoolsResponse>(input.Rest());
       break;
-    default:
+    case 3:
       Try<admin::v1::ListLeftoversResponse>(input.Rest());
+      break;
+    default:
+      Try<admin::v1::ListTrashResponse>(input.Rest());
   }
   return 0;
 }

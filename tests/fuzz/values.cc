@@ -8,6 +8,8 @@
 #include "core/host_port.h"
 #include "core/message_text.h"
 #include "core/pool_config.h"
+#include "core/retention.h"
+#include "core/trash_id.h"
 #include "core/volume.h"
 #include "fs/filesystem.h"
 #include "os/mount_flags.h"
@@ -32,6 +34,21 @@ void FuzzSnapshotId(const std::string& text) {
   Require(ToSnapshotId(*id) == text, "an id that is understood is one that was made");
   Require(text.size() <= 128, "an id fits into CSI's limit");
   Require(!VolumeId::Parse(text), "no text is a volume's id and a snapshot's");
+}
+
+void FuzzTrashId(const std::string& text) {
+  const auto id = TrashId::Parse(text);
+  if (!id) return;
+  Require(id->ToString() == text, "an id that is understood is one that was made");
+  Require(TrashKey(id->place().uuid, TimeOfTrashKey(id->key)) == id->key, "a key is a safe name");
+  Require(!VolumeId::Parse(text) && !ParseSnapshotId(text), "no text is two kinds of ids");
+}
+
+void FuzzRetention(const std::string& text) {
+  const auto time = ParseRetention(text);
+  if (!time.ok()) return;
+  const auto again = ParseRetention(FormatRetention(*time));
+  Require(time->count() >= 0 && again.ok() && *again == *time, "a time is written as it is read");
 }
 
 void FuzzSize(const std::string& text) {
@@ -129,7 +146,7 @@ void FuzzEndpoint(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace holdfast::fuzz;
   Input input(data, size);
-  switch (input.Byte() % 11) {
+  switch (input.Byte() % 13) {
     case 0:
       FuzzVolumeId(input.Rest());
       break;
@@ -160,8 +177,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 9:
       FuzzEndpoint(input.Rest());
       break;
-    default:
+    case 10:
       FuzzSnapshotId(input.Rest());
+      break;
+    case 11:
+      FuzzTrashId(input.Rest());
+      break;
+    default:
+      FuzzRetention(input.Rest());
   }
   return 0;
 }

@@ -42,6 +42,8 @@ class Callers:
             "accessible_topology": segment("test-node"),
             "accessibility_requirements": csi_pb2.TopologyRequirement(
                 requisite=[segment("test-node")], preferred=[segment("test-node")]),
+            # A command about an entry that is there would restore or purge it.
+            "id": f"{other}.20261125T084500Z",
             "max_entries": 1, "starting_token": "", "starting_offset": 0, "max_results": 1}
         # These would remove the volume; instead they name one that does not exist.
         self.special = {("DeleteVolume", "volume_id"): other,

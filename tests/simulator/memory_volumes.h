@@ -168,6 +168,12 @@ class MemorySpace final : public pool::VolumeSpace {
     ledger_.Set(uuid, provisioning, provisioned, allocated);
   }
   void Release(const std::string& uuid) override { ledger_.Remove(uuid); }
+  void Rename(const std::string& from, const std::string& to) override { ledger_.Rename(from, to); }
+  bool WouldFitWithout(const std::vector<std::string>& names, Provisioning provisioning,
+                       Bytes increment) override {
+    return ledger_.WouldFitWithout(names, provisioning, increment,
+                                   {.total = machine_.total, .available = machine_.Available()});
+  }
   bool Has(const std::string& uuid, Provisioning provisioning, Bytes provisioned) override {
     return ledger_.ProvisionedTo(uuid, provisioning) == provisioned;
   }

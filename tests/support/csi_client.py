@@ -38,6 +38,10 @@ class Client:
             whole.MergeFrom(part)
         return whole
 
+    def admin_command(self, method, **fields):
+        """Calls a method that answers with one message."""
+        return self.call_method(ADMIN_METHODS[method], CALL_SECONDS, fields)
+
     def call_method(self, method, timeout, fields):
         with grpc.insecure_channel(self.target, options=CHANNEL_OPTIONS) as channel:
             if timeout < CALL_SECONDS:

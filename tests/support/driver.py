@@ -109,6 +109,10 @@ class Driver:
     def listed(self):
         return [entry.volume.volume_id for entry in self.call("ListVolumes").entries]
 
+    def trash(self):
+        """The entries of the trash, the first deleted first."""
+        return sorted(self.client.admin("ListTrash").trash, key=lambda entry: entry.deleted_at)
+
     # The files that docs/on-disk.md describes.
 
     def volume_directory(self, volume_id):

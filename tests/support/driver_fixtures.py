@@ -94,6 +94,8 @@ def end(driver):
             driver.delete_snapshot(snapshot_id)
         for volume_id in driver.listed():
             delete(driver, volume_id)
+        for entry in driver.trash():
+            driver.client.admin_command("PurgeTrash", id=entry.id)
         if problem := audit.problem_of(binary(), driver.server.socket):
             problems.append(problem)
     except grpc.RpcError as error:

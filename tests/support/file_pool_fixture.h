@@ -79,7 +79,11 @@ class FilePoolFixture {
   // One round of the reconciler; leftovers that it cannot repair remain.
   void SettleAll() const {
     for (const Leftover& leftover : Value(pool->FindLeftovers())) {
-      (void)pool->Repair(*VolumeId::Parse(leftover.subject));
+      if (const auto entry = TrashId::Parse(leftover.subject)) {
+        (void)pool->TendTrash(*entry);
+      } else {
+        (void)pool->Repair(*VolumeId::Parse(leftover.subject));
+      }
     }
   }
   void Stop() {

@@ -7,7 +7,7 @@ are copied unchanged. Takes the pool and the component: controller or node. */}}
 {{- else -}}
 {{ $pool.name }}=file:{{ $pool.path }}
 {{- end }}
-{{- range $key := list "fs" "dataPool" "reserve" "overcommit" "watermark" "sectorSize" }}
+{{- range $key := list "fs" "dataPool" "reserve" "overcommit" "watermark" "keepDeleted" "trash" "sectorSize" }}
 {{- if hasKey $pool $key }},{{ $key }}={{ index $pool $key }}{{ end }}
 {{- end }}
 {{- end }}

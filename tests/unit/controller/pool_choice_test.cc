@@ -45,7 +45,8 @@ struct Fixture {
   test::MemoryPool* fast;
 };
 
-TEST_CASE_METHOD(Fixture, "without a name the pools of the node are allowed, and shared storage is not") {
+TEST_CASE_METHOD(Fixture,
+                 "without a name the pools of the node are allowed, and shared storage is not") {
   CHECK(Allowed() == std::vector<pool::Pool*>{fast, slow});
   CHECK(Allowed({"slow", "fast"}) == std::vector<pool::Pool*>{slow, fast});
   CHECK(Allowed({"ceph"}) == std::vector<pool::Pool*>{ceph});
@@ -63,7 +64,8 @@ TEST_CASE("a process with shared storage only has its default pool") {
   CHECK(allowed.front()->info().name == "second");
 }
 
-TEST_CASE_METHOD(Fixture, "the pool with the most room gets the volume, the first one if they are equal") {
+TEST_CASE_METHOD(Fixture,
+                 "the pool with the most room gets the volume, the first one if they are equal") {
   CHECK(Chosen({.name = "pvc"}) == "slow");
   fast->room = 4 * kGiB;
   CHECK(Chosen({.name = "pvc"}) == "fast");
@@ -73,7 +75,8 @@ TEST_CASE_METHOD(Fixture, "the pool with the most room gets the volume, the firs
   CHECK(Chosen({.name = "pvc"}, {"fast", "slow"}) == "fast");
 }
 
-TEST_CASE_METHOD(Fixture, "a repeated call finds the pool that has the volume, whatever the room is now") {
+TEST_CASE_METHOD(Fixture,
+                 "a repeated call finds the pool that has the volume, whatever the room is now") {
   Make(*fast, "pvc");
   CHECK(Chosen({.name = "pvc"}) == "fast");
   CHECK(Chosen({.name = "other"}) == "slow");

@@ -51,8 +51,8 @@ TEST_CASE("a new disk under the lost one's name is served, and has none of its v
   Cluster cluster(kOtherDisk);
   MemoryNode& node = cluster.Add("n1");
   REQUIRE_OK(cluster.Delete(kVolume));
-  CHECK(cluster.TakeMethods() == std::map<std::string, std::vector<std::string>>{
-                                     {"n1", {"DeleteVolume"}}});
+  CHECK(cluster.TakeMethods() ==
+        std::map<std::string, std::vector<std::string>>{{"n1", {"DeleteVolume"}}});
   CHECK_FAILS(cluster.Get(kVolume), kNotFound, "node 'n1'");
   REQUIRE_OK(cluster.Create(CreateOf("pv")));
   CHECK(node.Has("pv"));

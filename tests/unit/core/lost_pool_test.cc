@@ -25,7 +25,8 @@ TEST_CASE("what is no declaration of a lost pool is refused") {
   for (const std::string& text :
        {std::string(), std::string("n1"), std::string("n1/default"), std::string("n1="),
         Text("default"), Text("/default"), Text("n1/"), Text("n1/../x"), Text("n 1/default"),
-        Text("n1/default", "lost"), Text("n1/default", ""), "n1=" + std::string(kUuid) + "/default"}) {
+        Text("n1/default", "lost"), Text("n1/default", ""),
+        "n1=" + std::string(kUuid) + "/default"}) {
     CAPTURE(text);
     CHECK(absl::IsInvalidArgument(ParseLostPool(text).status()));
   }

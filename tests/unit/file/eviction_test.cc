@@ -20,7 +20,8 @@ double Threshold(const std::string& config) {
 TEST_CASE("the kubelet's defaults hold for what its configuration leaves out") {
   CHECK(Threshold("{}") == Approx(0.15));
   CHECK(Threshold("imageGCHighThresholdPercent: 70") == Approx(0.30));
-  CHECK(Threshold("evictionSoft: {nodefs.available: '22%', memory.available: 1Gi}") == Approx(0.22));
+  CHECK(Threshold("evictionSoft: {nodefs.available: '22%', memory.available: 1Gi}") ==
+        Approx(0.22));
 }
 
 TEST_CASE("a configuration with hard thresholds has only those, unless it asks for the others") {
@@ -28,7 +29,8 @@ TEST_CASE("a configuration with hard thresholds has only those, unless it asks f
         Approx(0.05));
   CHECK(Threshold("{evictionHard: {nodefs.available: 5%}, imageGCHighThresholdPercent: 98, "
                   "mergeDefaultEvictionSettings: true}") == Approx(0.15));
-  CHECK(Threshold("{evictionHard: {memory.available: 1Gi}, imageGCHighThresholdPercent: 100}") == 0);
+  CHECK(Threshold("{evictionHard: {memory.available: 1Gi}, imageGCHighThresholdPercent: 100}") ==
+        0);
 }
 
 TEST_CASE("a threshold is a part of the disk or a size") {

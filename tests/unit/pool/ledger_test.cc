@@ -32,6 +32,32 @@ absl::Status Promise(Ledger& ledger, const std::string& uuid, Provisioning provi
   return reservation.status();
 }
 
+TEST_CASE("a volume keeps its space under another name") {
+  Ledger ledger(Plain());
+  ledger.Set("a", kThick, 100, 60);
+  ledger.Rename("a", "b");
+  CHECK(ledger.ProvisionedTo("a", kThick) == 0);
+  CHECK(ledger.ProvisionedTo("b", kThick) == 100);
+  CHECK(ledger.AllocatedTo("b") == 60);
+  CHECK(ledger.Provisioned(kThick) == 100);
+  ledger.Rename("unknown", "b");
+  CHECK(ledger.ProvisionedTo("b", kThick) == 100);
+}
+
+TEST_CASE("what would fit without some volumes is known before they are removed") {
+  Ledger ledger(Plain());
+  ledger.Set("a", kThick, 100, 100);
+  ledger.Set("b", kThin, 200, 50);  // 150 more may be written
+  const Room room{.total = 1000, .available = 400};
+  CHECK(ledger.WouldFitWithout({}, kThick, 250, room));
+  CHECK_FALSE(ledger.WouldFitWithout({}, kThick, 251, room));
+  CHECK(ledger.WouldFitWithout({"a"}, kThick, 350, room));
+  CHECK_FALSE(ledger.WouldFitWithout({"a"}, kThick, 351, room));
+  CHECK(ledger.WouldFitWithout({"a", "b"}, kThick, 550, room));
+  CHECK_FALSE(ledger.WouldFitWithout({"a", "b", "unknown"}, kThick, 551, room));
+  CHECK(ledger.Provisioned(kThick) == 100);
+}
+
 TEST_CASE("one promise into an empty pool") {
   const SpacePolicy kept{
       .reserve_bytes = 100, .reserve_fraction = 0, .overcommit = 1, .watermark = 1};

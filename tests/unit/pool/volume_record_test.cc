@@ -156,6 +156,42 @@ TEST_CASE("an impossible progress of a copy is refused") {
   CHECK_FAILS(DecodeRecord(EncodeRecord(record)), kInternal, "impossible progress of a copy");
 }
 
+VolumeRecord InTrash() {
+  VolumeRecord record = Formatted();
+  record.volume.state = VolumeState::kTrashed;
+  record.volume.keep_deleted = std::chrono::hours(24);
+  record.trashed = Trashed{.key = std::string(kUuid) + ".20261125T084500Z",
+                           .deleted_at = "2026-11-25T08:45:00Z",
+                           .keep = std::chrono::hours(24),
+                           .kept = std::chrono::hours(1),
+                           .before = VolumeState::kFormatted};
+  return record;
+}
+
+TEST_CASE("what is in the trash is read back, also as a tombstone") {
+  VolumeRecord record = InTrash();
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+  record.volume.state = VolumeState::kDeleting;
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+  CHECK_FALSE(IsUsable(VolumeState::kTrashed));
+}
+
+TEST_CASE("an impossible state in the trash is refused") {
+  VolumeRecord record = InTrash();
+  SECTION("nothing is said of it") { record.trashed.reset(); }
+  SECTION("it is in use") { record.volume.state = VolumeState::kFormatted; }
+  SECTION("another volume's key") {
+    record.trashed->key = std::string(kFilesystemUuid) + ".20261125T084500Z";
+  }
+  SECTION("no key") { record.trashed->key = kUuid; }
+  SECTION("a path") { record.trashed->key = std::string(kUuid) + ".../../x"; }
+  SECTION("a time below zero") { record.trashed->kept = std::chrono::seconds(-1); }
+  SECTION("an eternity") { record.trashed->keep = std::chrono::seconds::max(); }
+  SECTION("it never was one") { record.trashed->before = VolumeState::kAllocating; }
+  SECTION("it was being copied") { record.trashed->before = VolumeState::kCopying; }
+  CHECK_FAILS(DecodeRecord(EncodeRecord(record)), kInternal, "impossible state in the trash");
+}
+
 TEST_CASE("every state survives") {
   for (const auto state : {VolumeState::kAllocating, VolumeState::kReady, VolumeState::kFormatting,
                            VolumeState::kFormatted, VolumeState::kDeleting}) {

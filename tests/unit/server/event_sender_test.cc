@@ -95,7 +95,8 @@ TEST_CASE_METHOD(Fixture, "a claim that has another volume now, or is gone, is l
   CHECK(posted.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "a problem that lasts is told once an hour, one that comes back at once") {
+TEST_CASE_METHOD(Fixture,
+                 "a problem that lasts is told once an hour, one that comes back at once") {
   problems = {kMissing};
   Round();
   Round(minutes(59));
