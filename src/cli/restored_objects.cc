@@ -51,10 +51,9 @@ bool IsBlock(const TrashEntry& entry) {
 std::string ModeOf(const TrashEntry& entry) { return IsBlock(entry) ? "Block" : "Filesystem"; }
 
 ordered_json ReachOf(const RestoreTrashResponse& restored) {
-  const ordered_json expression = {
-      {"key", restored.topology_key()},
-      {"operator", "In"},
-      {"values", ordered_json::array({restored.topology_value()})}};
+  const ordered_json expression = {{"key", restored.topology_key()},
+                                   {"operator", "In"},
+                                   {"values", ordered_json::array({restored.topology_value()})}};
   const ordered_json term = {{"matchExpressions", ordered_json::array({expression})}};
   return {{"required", {{"nodeSelectorTerms", ordered_json::array({term})}}}};
 }

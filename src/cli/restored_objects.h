@@ -19,7 +19,7 @@ struct RestorationChoices {
 // VolumeSnapshot that is bound to it; as JSON, for kubectl apply. Nothing that they name is deleted
 // with them (Retain). NOT_FOUND if the claim or VolumeSnapshot is neither recorded nor given: an
 // object without it could be anyone's.
-[[nodiscard]] absl::StatusOr<std::string> ObjectsFor(const admin::v1::RestoreTrashResponse& restored,
-                                                     const RestorationChoices& choices);
+[[nodiscard]] absl::StatusOr<std::string> ObjectsFor(
+    const admin::v1::RestoreTrashResponse& restored, const RestorationChoices& choices);
 
 }  // namespace holdfast::cli

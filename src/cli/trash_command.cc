@@ -73,8 +73,7 @@ admin::v1::TrashRequest RequestOf(const std::string& id) {
 int Restore(Admin::Stub& stub, const Flags& flags) {
   if (flags.ids.size() != 1) return ExitCode(InvalidArgument("restore takes one ID"));
   if (!flags.choices.claim.empty() && !IsNamespacedName(flags.choices.claim)) {
-    return ExitCode(
-        InvalidArgument("--claim: '{}' must be NAMESPACE/NAME", flags.choices.claim));
+    return ExitCode(InvalidArgument("--claim: '{}' must be NAMESPACE/NAME", flags.choices.claim));
   }
   const auto restored = Call(stub, &Admin::Stub::RestoreTrash, RequestOf(flags.ids.front()));
   if (!restored.ok()) return ExitCode(restored.status());
@@ -139,8 +138,7 @@ void AddTrashCommand(CLI::App& app, Action& run) {
                   "Storage class of the printed PersistentVolume, which must be its claim's")
       ->type_name("NAME");
   verb.add_option("--access-mode", flags->choices.access_mode, "Access mode of that")
-      ->check(CLI::IsMember(
-          {"ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany"}))
+      ->check(CLI::IsMember({"ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany"}))
       ->capture_default_str();
   verb.add_option("--claim", flags->choices.claim,
                   "Claim or VolumeSnapshot that it is for, instead of the recorded one")

@@ -12,8 +12,8 @@ constexpr char kTimeForm[] = "%E4Y%m%dT%H%M%SZ";
 
 // The first and the last second that the form can say.
 const absl::Time kEarliest = absl::UnixEpoch();
-const absl::Time kLatest = absl::FromCivil(absl::CivilSecond(9999, 12, 31, 23, 59, 59),
-                                           absl::UTCTimeZone());
+const absl::Time kLatest =
+    absl::FromCivil(absl::CivilSecond(9999, 12, 31, 23, 59, 59), absl::UTCTimeZone());
 
 std::string TimeText(absl::Time time) {
   return absl::FormatTime(kTimeForm, std::clamp(time, kEarliest, kLatest), absl::UTCTimeZone());

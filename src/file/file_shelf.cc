@@ -109,7 +109,8 @@ absl::Status FileShelf::TakeBack(const pool::VolumeRecord& record) {
   const std::string& key = record.trashed->key;
   if (::renameat(pool_.trash, key.c_str(), pool_.volumes, uuid.c_str()) != 0) {
     const int error = errno;
-    if (error == EEXIST || error == ENOTEMPTY) return AlreadyExists("there is something in the place of volume {}", uuid);
+    if (error == EEXIST || error == ENOTEMPTY)
+      return AlreadyExists("there is something in the place of volume {}", uuid);
     return OsError(error, fmt::format("move volume {} out of the trash", uuid));
   }
   return SyncBoth(pool_);

@@ -59,7 +59,7 @@ class Trash final {
 
   // Nothing if there is none.
   [[nodiscard]] std::optional<Entry> Find(const std::string& key) const;
-  [[nodiscard]] std::vector<Entry> List() const;         // by key
+  [[nodiscard]] std::vector<Entry> List() const;          // by key
   [[nodiscard]] std::vector<std::string> Oldest() const;  // keys, the first deleted first
 
   // Whether its time is over.

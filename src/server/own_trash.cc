@@ -16,13 +16,13 @@ absl::StatusOr<pool::TrashEntry> FindEntry(pool::Pool& pool, const TrashId& id) 
   return NotFound("there is no '{}' in the trash", id.ToString());
 }
 
-// One name is one volume, in whichever pool. A pool that does not answer is taken to have none, as by
-// CreateVolume.
+// One name is one volume, in whichever pool. A pool that does not answer is taken to have none, as
+// by CreateVolume.
 absl::Status RequireUnusedName(const pool::Pools& pools, const Volume& volume) {
   for (pool::Pool* const pool : pools.all()) {
     if (pool->info().name == volume.id.pool) continue;
-    const absl::Status found = pools.questions().Put(
-        *pool, [role = volume.role, name = volume.name](pool::Pool& other) {
+    const absl::Status found =
+        pools.questions().Put(*pool, [role = volume.role, name = volume.name](pool::Pool& other) {
           return role == VolumeRole::kVolume
                      ? other.Get(other.IdForName(name)).status()
                      : other.GetSnapshot(other.IdForSnapshotName(name)).status();
@@ -39,9 +39,10 @@ absl::Status RequireUnusedName(const pool::Pools& pools, const Volume& volume) {
 absl::StatusOr<TrashId> EntryIn(const admin::v1::TrashRequest& request) {
   auto id = TrashId::Parse(request.id());
   if (id) return *std::move(id);
-  return InvalidArgument("id: '{}' is not the id of an entry of the trash; holdfast trash list "
-                         "shows them",
-                         request.id());
+  return InvalidArgument(
+      "id: '{}' is not the id of an entry of the trash; holdfast trash list "
+      "shows them",
+      request.id());
 }
 
 absl::Status OwnTrash::Restore(const TrashId& id, admin::v1::RestoreTrashResponse& response) const {

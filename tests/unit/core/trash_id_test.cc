@@ -24,15 +24,21 @@ TEST_CASE("an id of the trash names the place and the time, and is read back") {
 }
 
 TEST_CASE("no other id is one, and it is no other") {
-  const std::vector<std::string> others = {
-       std::string(), "default:n1:" + kUuid, "s:default:n1:" + kUuid + ".20261125T084500Z",
-        "default:n1:" + kUuid + ".", "default:n1:" + kUuid + ".20261125T084500",
-        "default:n1:" + kUuid + ".20261325T084500Z", "default:n1:" + kUuid + ".20261125T084500ZZ",
-        "default:n1:" + kUuid + "/20261125T084500Z", "default:" + kUuid + ".20261125T084500Z",
-        "Default:n1:" + kUuid + ".20261125T084500Z", ":n1:" + kUuid + ".20261125T084500Z",
-        "default:../x:" + kUuid + ".20261125T084500Z", "default:n1:.20261125T084500Z",
-        "default:n1: " + kUuid + ".20261125T084500Z",
-        "default:n1:" + kUuid + ".2026-11-25T08:45:00Z"};
+  const std::vector<std::string> others = {std::string(),
+                                           "default:n1:" + kUuid,
+                                           "s:default:n1:" + kUuid + ".20261125T084500Z",
+                                           "default:n1:" + kUuid + ".",
+                                           "default:n1:" + kUuid + ".20261125T084500",
+                                           "default:n1:" + kUuid + ".20261325T084500Z",
+                                           "default:n1:" + kUuid + ".20261125T084500ZZ",
+                                           "default:n1:" + kUuid + "/20261125T084500Z",
+                                           "default:" + kUuid + ".20261125T084500Z",
+                                           "Default:n1:" + kUuid + ".20261125T084500Z",
+                                           ":n1:" + kUuid + ".20261125T084500Z",
+                                           "default:../x:" + kUuid + ".20261125T084500Z",
+                                           "default:n1:.20261125T084500Z",
+                                           "default:n1: " + kUuid + ".20261125T084500Z",
+                                           "default:n1:" + kUuid + ".2026-11-25T08:45:00Z"};
   for (const std::string& text : others) {
     CAPTURE(text);
     CHECK_FALSE(TrashId::Parse(text));

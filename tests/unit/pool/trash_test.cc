@@ -43,7 +43,8 @@ TEST_CASE_METHOD(Fixture, "an entry is due when its time has passed while it was
   CHECK(Trash::IsDue(Get()));
 }
 
-TEST_CASE_METHOD(Fixture, "what earlier processes have noted counts, and what they have not does not") {
+TEST_CASE_METHOD(Fixture,
+                 "what earlier processes have noted counts, and what they have not does not") {
   record.trashed->kept = hours(20);
   trash.Set(record, kMiB);
   now += hours(3);
@@ -88,8 +89,7 @@ TEST_CASE_METHOD(Fixture, "entries are counted, and the first deleted come first
   trash.Set(later, kMiB);
   trash.Set(record, 2 * kMiB);
   trash.Set(middle, 4 * kMiB);
-  CHECK(trash.Oldest() ==
-        std::vector<std::string>{key, middle.trashed->key, later.trashed->key});
+  CHECK(trash.Oldest() == std::vector<std::string>{key, middle.trashed->key, later.trashed->key});
   CHECK(trash.Count() == 3);
   CHECK(trash.Allocated() == 7 * kMiB);
   CHECK(trash.HasCopies());
