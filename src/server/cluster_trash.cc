@@ -37,7 +37,8 @@ absl::Status ClusterTrash::Restore(const TrashId& id, link::Deadline deadline,
   }
   *response.mutable_entry() = std::move(*answered.mutable_entry());
   response.set_driver(driver_name_);
-  for (const auto& [key, value] : rpc::NodeTopology(driver_name_, id.node).segments()) {
+  const csi::v1::Topology reach = rpc::NodeTopology(driver_name_, id.node);
+  for (const auto& [key, value] : reach.segments()) {
     response.set_topology_key(key);
     response.set_topology_value(value);
   }

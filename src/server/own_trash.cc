@@ -54,8 +54,8 @@ absl::Status OwnTrash::Restore(const TrashId& id, admin::v1::RestoreTrashRespons
   RETURN_IF_ERROR(located.pool->RestoreTrash(id).status());
   Describe(entry, *response.mutable_entry());
   response.set_driver(driver_name_);
-  for (const auto& [key, value] :
-       rpc::AccessibleTopology(located.pool->info(), driver_name_).segments()) {
+  const csi::v1::Topology reach = rpc::AccessibleTopology(located.pool->info(), driver_name_);
+  for (const auto& [key, value] : reach.segments()) {
     response.set_topology_key(key);
     response.set_topology_value(value);
   }
