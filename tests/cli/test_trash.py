@@ -94,7 +94,8 @@ def test_a_volume_for_nobody_is_restored_without_an_object(holdfast, driver):
     for claim, code in (("", 1), ("shop/orders", 0)):
         driver.delete(driver.create("raw", access="block").volume_id)
         entry, = driver.trash()
-        result = trash(holdfast, driver, "restore", entry.id, f"--claim={claim}")
+        flags = [f"--claim={claim}"] if claim else []
+        result = trash(holdfast, driver, "restore", entry.id, *flags)
         assert result.returncode == code and driver.listed() == [entry.volume_id]
         if claim:
             spec = json.loads(result.stdout)["spec"]

@@ -9,8 +9,8 @@ import pytest
 
 import command
 
-VERBS = ("serve", "volumes", "snapshots", "pools", "nodes", "leftovers", "top", "audit",
-         "delete-volumes", "doctor", "demo", "completion", "man")
+VERBS = ("serve", "volumes", "snapshots", "pools", "nodes", "leftovers", "trash", "top",
+         "audit", "delete-volumes", "doctor", "demo", "completion", "man")
 USAGE = 2
 
 
