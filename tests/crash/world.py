@@ -181,8 +181,10 @@ class World:
         volumes."""
         promised, debt = dict.fromkeys(PROVISIONINGS, 0), dict.fromkeys(PROVISIONINGS, 0)
         volumes = 0
-        in_trash = (self.driver.pool / "trash").glob("*.*/record.json")  # with all of their space
+        in_trash = list((self.driver.pool / "trash").glob("*.*/record.json"))  # with all their space
         for path in (*(self.driver.pool / "volumes").glob("*/record.json"), *in_trash):
+            if path in in_trash and is_being_purged(path):
+                continue
             record = json.loads(path.read_text())
             assert record["grow_to_bytes"] == 0, f"a growth was not finished: {record}"
             image = path.parent / "image"
@@ -195,8 +197,17 @@ class World:
             shared = extents.shared(image) if is_unfinished_copy(image) else 0
             debt[how] += max(0, size - allocated + shared)
             assert how == "thin" or allocated >= size, f"{allocated} of {size} thick bytes"
-            volumes += not is_snapshot and "trashed" not in record
+            volumes += not is_snapshot and path not in in_trash
         return promised, debt, volumes
+
+
+def is_being_purged(path):
+    """An entry of the trash whose bytes are going, or gone."""
+    try:
+        return (json.loads(path.read_text())["state"] == "deleting"
+                or not (path.parent / "image").exists())
+    except FileNotFoundError:
+        return True
 
 
 def is_unfinished_copy(image):
