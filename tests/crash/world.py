@@ -197,7 +197,7 @@ class World:
             shared = extents.shared(image) if is_unfinished_copy(image) else 0
             debt[how] += max(0, size - allocated + shared)
             assert how == "thin" or allocated >= size, f"{allocated} of {size} thick bytes"
-            volumes += not is_snapshot and path not in in_trash
+            volumes += not is_snapshot and path not in in_trash and "trashed" not in record
         return promised, debt, volumes
 
 

@@ -66,7 +66,7 @@ def test_a_pool_comes_back_while_the_node_is_linked(cluster, disk):
         cluster.call("DeleteVolume", volume_id=late.volume_id)
     # The node's default pool is away: no other pool replaces it.
     with refused("RESOURCE_EXHAUSTED"):
-        create(cluster, "new")
+        create(cluster, "new", "late")
     other = create(cluster, "other", "default")
     assert node_of(other) == "n1"
     disk.mount()
