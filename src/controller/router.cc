@@ -118,7 +118,8 @@ absl::Status Router::Delete(const csi::v1::DeleteVolumeRequest& request, link::D
     if (absl::IsNotFound(deleted)) return absl::OkStatus();
     RETURN_IF_ERROR(deleted);
   }
-  env_.hub.names().Deleted(*VolumeId::Parse(request.volume_id()));
+  // A node has no volume with the id of a snapshot, and says so by OK.
+  if (const auto id = VolumeId::Parse(request.volume_id())) env_.hub.names().Deleted(*id);
   return absl::OkStatus();
 }
 

@@ -19,6 +19,8 @@ struct Sample {
   std::string expected;
 };
 
+constexpr char kUuid[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
+
 template <std::string Config::*member>
 std::string Read(const Config& config) {
   return config.*member;
@@ -40,6 +42,12 @@ std::string ReadTopology(const Config& config) {
   return text;
 }
 
+std::string ReadLostPools(const Config& config) {
+  std::string text;
+  for (const LostPool& lost : config.lost_pools) text += lost.ToString() + " ";
+  return text;
+}
+
 std::string ReadRole(const Config& config) {
   return config.role == Role::kNode ? "node" : "another";
 }
@@ -47,6 +55,7 @@ std::string ReadLevel(const Config& config) {
   return config.log_level == LogLevel::kError ? "error" : "another";
 }
 std::string ReadAttach(const Config& config) { return config.attach ? "on" : "off"; }
+std::string ReadVolumeMetrics(const Config& config) { return config.volume_metrics ? "on" : "off"; }
 std::string ReadCopyRate(const Config& config) { return FormatBytes(config.copy_rate); }
 std::string ReadMaxVolumes(const Config& config) { return fmt::to_string(config.max_volumes); }
 
@@ -55,6 +64,12 @@ std::vector<Sample> Samples() {
       {"role", "node", {"node"}, ReadRole, "node"},
       {"logLevel", "error", {"error"}, ReadLevel, "error"},
       {"attach", "true", {}, ReadAttach, "on"},
+      {"volumeMetrics", "true", {}, ReadVolumeMetrics, "on"},
+      {"lostPools",
+       fmt::format("[n1/a={}]", kUuid),
+       {fmt::format("n1/a={}", kUuid)},
+       ReadLostPools,
+       fmt::format("n1/a={} ", kUuid)},
       {"maxVolumes", "20", {"20"}, ReadMaxVolumes, "20"},
       {"copyRate", "3Mi", {"3Mi"}, ReadCopyRate, "3 MiB"},
       {"topology", "[zone=a, rack=b]", {"zone=a", "rack=b"}, ReadTopology, "zone=a rack=b "},
@@ -78,7 +93,8 @@ std::vector<Sample> Samples() {
       {"linkTokenAudience", Read<&Config::link_token_audience>},
       {"linkTokenSubject", Read<&Config::link_token_subject>},
       {"healthAddress", Read<&Config::health_address>},
-      {"metricsAddress", Read<&Config::metrics_address>}};
+      {"metricsAddress", Read<&Config::metrics_address>},
+      {"eventsApi", Read<&Config::events_api>}};
   for (const auto& [key, read] : texts) samples.push_back({key, "some", {"some"}, read, "some"});
   return samples;
 }

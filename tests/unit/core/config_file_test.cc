@@ -95,7 +95,8 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
       {"pools:\n- {name: a, file: /a, reserv: 1}",
        "pools: line 2: pool 'a': unknown key 'reserv'; did you mean 'reserve'?"},
       {"pools: [{name: a, file: /a, colour: red}]",
-       "pool 'a': unknown key 'colour'; known: fs, reserve, overcommit, watermark, sectorSize"},
+       "pool 'a': unknown key 'colour'; known: fs, reserve, overcommit, watermark, keepDeleted, "
+       "trash, sectorSize"},
       {"pools: [{name: a, fille: /a}]", "unknown key 'fille'; did you mean 'file'?"},
       {"pools: [{nmae: a, file: /a}]", "unknown key 'nmae'; did you mean 'name'?"},
       {"pools: [{name: a, [b]: /a}]", "must be a single value"},
