@@ -146,7 +146,8 @@ def test_a_thick_volume_beside_a_trashed_snapshot_has_room_for_every_byte(driver
                            volume_id=volume.handle).status.volume_condition.abnormal
 
 
-def test_what_is_due_is_purged(new_driver):
+def test_what_is_due_is_purged(new_disk, new_driver):
+    new_disk(1 << 30)
     driver = new_driver(",keepDeleted=1s")
     volume = mounted(driver)
     room = driver.call("GetCapacity").available_capacity
