@@ -19,4 +19,5 @@ add_library(holdfast_proto STATIC ${proto_sources})
 target_include_directories(holdfast_proto SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
 target_include_directories(holdfast_proto SYSTEM PRIVATE ${proto_out})
 target_compile_options(holdfast_proto PRIVATE -w -O1)
+set_target_properties(holdfast_proto PROPERTIES UNITY_BUILD OFF)  # their names are not unique
 target_link_libraries(holdfast_proto PUBLIC grpc_static)

@@ -9,8 +9,7 @@ if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 add_library(holdfast_warnings INTERFACE)
 # g++ is the compiler for which warnings are switched on. clang, for the fuzz preset, has other ones; but
-# it alone checks locks (core/mutex.h). Precompiled headers lose libstdc++'s own exceptions for what is
-# deprecated.
+# it alone checks locks (core/mutex.h).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(holdfast_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
                                                      -Wold-style-cast -Wconversion -Werror)

@@ -18,7 +18,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
+constexpr char kAuditFooter[] = R"(Examples:
 
   holdfast audit pvs.json        that is what `kubectl get pv -o json` printed
   kubectl get pv,volumesnapshotcontent -o json | kubectl holdfast audit -
@@ -58,7 +58,7 @@ Deletes volumes without a PersistentVolume, each of which you name, for good. It
 with the PersistentVolumes in the file of --pvs: if a volume has one, is younger than an hour or is not there,
 nothing is deleted. A volume that is in use is not deleted either.)";
 
-struct Flags {
+struct AuditFlags {
   std::string endpoint = Config().endpoint;
   std::string file;
   std::string output = "table";
@@ -80,7 +80,7 @@ struct Made {
   Audit audit;
 };
 
-absl::StatusOr<std::unique_ptr<Made>> Make(const Flags& flags, const std::string& file) {
+absl::StatusOr<std::unique_ptr<Made>> Make(const AuditFlags& flags, const std::string& file) {
   auto made = std::make_unique<Made>();
   ASSIGN_OR_RETURN(made->objects, ReadKubernetesObjects(file));
   ASSIGN_OR_RETURN(const auto channel, Connect(flags.endpoint));
@@ -97,7 +97,7 @@ int Incomplete(const Audit& audit) {
   return audit.Count(Verdict::kUnknown) > 0 ? kExitIncomplete : 0;
 }
 
-int PrintAdoption(const Flags& flags, const Made& made) {
+int PrintAdoption(const AuditFlags& flags, const Made& made) {
   AdoptionChoices choices{.storage_class = flags.storage_class, .access_mode = flags.access_mode};
   auto claims = ParseClaims(flags.claims);
   if (!claims.ok()) return Unmade(claims.status());
@@ -113,7 +113,7 @@ int PrintAdoption(const Flags& flags, const Made& made) {
   return adoption->left_out.empty() ? 0 : kExitFindings;
 }
 
-int RunAudit(const Flags& flags) {
+int RunAudit(const AuditFlags& flags) {
   const auto made = Make(flags, flags.file);
   if (!made.ok()) return Unmade(made.status());
   const Made& all = **made;
@@ -130,7 +130,7 @@ int RunAudit(const Flags& flags) {
 }
 
 // Goes on after one that cannot be deleted.
-int RunDeletion(const Flags& flags) {
+int RunDeletion(const AuditFlags& flags) {
   const auto made = Make(flags, flags.file);
   if (!made.ok()) return ExitCode(made.status());
   const Made& all = **made;
@@ -150,7 +150,7 @@ int RunDeletion(const Flags& flags) {
   return code;
 }
 
-void AddEndpoint(CLI::App& verb, Flags& flags) {
+void AddEndpoint(CLI::App& verb, AuditFlags& flags) {
   verb.add_option("--endpoint", flags.endpoint, "Unix socket of the running Holdfast")
       ->envname("CSI_ENDPOINT")
       ->capture_default_str();
@@ -161,8 +161,8 @@ void AddEndpoint(CLI::App& verb, Flags& flags) {
 void AddAuditCommand(CLI::App& app, Action& run) {
   CLI::App& verb = *app.add_subcommand(
       "audit", "Compare volumes with the PersistentVolumes that Kubernetes has");
-  verb.footer(kFooter);
-  const auto flags = std::make_shared<Flags>();
+  verb.footer(kAuditFooter);
+  const auto flags = std::make_shared<AuditFlags>();
   verb.add_option("FILE", flags->file, "What `kubectl get pv -o json` printed; - is standard input")
       ->required();
   AddEndpoint(verb, *flags);
@@ -195,7 +195,7 @@ void AddDeleteVolumesCommand(CLI::App& app, Action& run) {
   CLI::App& verb = *app.add_subcommand(
       "delete-volumes", "Delete volumes that have no PersistentVolume, named one by one");
   verb.footer(kDeleteFooter);
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<AuditFlags>();
   verb.add_option("VOLUME_ID", flags->ids, "As `holdfast audit` shows it")->required();
   verb.add_option("--pvs", flags->file,
                   "What `kubectl get pv -o json` printed; - is standard input")

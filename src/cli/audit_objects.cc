@@ -14,7 +14,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kRemedy[] = "give it what `kubectl get pv -o json` prints";
+constexpr char kListRemedy[] = "give it what `kubectl get pv -o json` prints";
 // A PersistentVolume has 12 levels.
 constexpr std::size_t kMostLevels = 64;
 
@@ -223,7 +223,8 @@ bool Reader::Open(Type type) {
   const auto field = Fields().find(path_);
   if (field != Fields().end() && field->second.type != type) return Refuse(field->second.type);
   if (levels_.size() == kMostLevels) {
-    return Fail(InvalidArgument("it is nested more than {} levels deep; {}", kMostLevels, kRemedy));
+    return Fail(
+        InvalidArgument("it is nested more than {} levels deep; {}", kMostLevels, kListRemedy));
   }
   if (path_ == "/items") has_items_ = true;
   if (path_ == kItem) item_ = Item{};
@@ -323,25 +324,25 @@ bool Reader::AddContent() {
 
 absl::StatusOr<KubernetesObjects> Reader::Take() {
   if (kind_ == "PersistentVolume") {
-    return InvalidArgument("it is one PersistentVolume, not the list of all; {}", kRemedy);
+    return InvalidArgument("it is one PersistentVolume, not the list of all; {}", kListRemedy);
   }
   if (kind_ != "List" && kind_ != "PersistentVolumeList") {
     return InvalidArgument("it is not a list of PersistentVolumes, but {}; {}",
-                           kind_.empty() ? "has no kind" : MessageText(kind_), kRemedy);
+                           kind_.empty() ? "has no kind" : MessageText(kind_), kListRemedy);
   }
-  if (!has_items_) return InvalidArgument("it has no items; {}", kRemedy);
+  if (!has_items_) return InvalidArgument("it has no items; {}", kListRemedy);
   if (!page_.empty()) {
-    return InvalidArgument("it is one page of a longer list (metadata.continue); {}", kRemedy);
+    return InvalidArgument("it is one page of a longer list (metadata.continue); {}", kListRemedy);
   }
   if (kind_ == "List" && without_kind_ > 0) {
-    return InvalidArgument("{} of its items have no kind; {}", without_kind_, kRemedy);
+    return InvalidArgument("{} of its items have no kind; {}", without_kind_, kListRemedy);
   }
   if (objects_.volumes.empty() && items_ > 0) {
     const bool contents = foreign_kind_.empty();
     return InvalidArgument("it has no PersistentVolumes, but {} objects{}; {}", items_,
                            contents ? " of kind VolumeSnapshotContent"
                                     : fmt::format(", such as a {}", MessageText(foreign_kind_)),
-                           kRemedy);
+                           kListRemedy);
   }
   return std::move(objects_);
 }
@@ -359,7 +360,7 @@ absl::StatusOr<KubernetesObjects> ParseKubernetesObjects(std::istream& input) {
   if (!reader.ended() && input.peek() == std::istream::traits_type::eof()) {
     return InvalidArgument("it ends in the middle: was the command that prints it interrupted?");
   }
-  return InvalidArgument("it is not JSON from byte {} on; {}", reader.stopped_at(), kRemedy);
+  return InvalidArgument("it is not JSON from byte {} on; {}", reader.stopped_at(), kListRemedy);
 }
 
 absl::StatusOr<KubernetesObjects> ReadKubernetesObjects(const std::string& path) {

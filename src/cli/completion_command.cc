@@ -10,7 +10,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
+constexpr char kCompletionFooter[] = R"(Examples:
 
   source <(holdfast completion bash)
   holdfast completion bash > /etc/bash_completion.d/holdfast
@@ -60,7 +60,7 @@ void AddCompletionCommand(CLI::App& app, Action& run) {
       return 0;
     };
   });
-  verb.footer(kFooter);
+  verb.footer(kCompletionFooter);
 }
 
 }  // namespace holdfast::cli

@@ -15,7 +15,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Example:
+constexpr char kDemoFooter[] = R"(Example:
 
   holdfast demo
 
@@ -105,7 +105,7 @@ int Run() {
 void AddDemoCommand(CLI::App& app, Action& run) {
   CLI::App& demo =
       *app.add_subcommand("demo", "Show a volume's whole life on real loop devices and mounts");
-  demo.footer(kFooter);
+  demo.footer(kDemoFooter);
   demo.callback([&run] { run = Run; });
 }
 

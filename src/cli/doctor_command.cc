@@ -19,7 +19,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
+constexpr char kDoctorFooter[] = R"(Examples:
 
   holdfast doctor
   holdfast doctor --config /etc/holdfast/config.yaml
@@ -29,14 +29,14 @@ Checks the host, and what is configured if that is given; never changes anything
 cannot do its work without it; "warning": something will not work, or not as well.
 Exit code: 0 if nothing is missing, 1 if something is, 2 if the flags or the file are wrong.)";
 
-struct Flags {
+struct DoctorFlags {
   SettingFlags settings;
   std::string output = "table";
 };
 
 constexpr std::string_view kSettings[] = {"pools", "endpoint", "stateDir"};
 
-absl::StatusOr<Config> ConfigToCheck(const Flags& flags) {
+absl::StatusOr<Config> ConfigToCheck(const DoctorFlags& flags) {
   ASSIGN_OR_RETURN(Config config, BuildConfig(flags.settings, server::KnownPoolSyntaxes()));
   for (const PoolConfig& pool : config.pools) {
     if (fs::FindFilesystem(pool.default_filesystem) != nullptr) continue;
@@ -143,7 +143,7 @@ std::string Json(const std::vector<Finding>& findings) {
   return array.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int Run(const Flags& flags) {
+int Run(const DoctorFlags& flags) {
   const auto config = ConfigToCheck(flags);
   if (!config.ok()) return ExitCode(config.status());
   const std::vector<Finding> findings = Examine(*config);
@@ -155,10 +155,10 @@ int Run(const Flags& flags) {
 }  // namespace
 
 void AddDoctorCommand(CLI::App& app, Action& run) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<DoctorFlags>();
   CLI::App& doctor =
       *app.add_subcommand("doctor", "Check this host: what is missing, why it matters, the remedy");
-  doctor.footer(kFooter);
+  doctor.footer(kDoctorFooter);
   AddSettingFlags(doctor, flags->settings, server::KnownPoolSyntaxes(), kSettings);
   doctor.add_option("--output", flags->output, "Output format")
       ->check(CLI::IsMember({"table", "json"}))

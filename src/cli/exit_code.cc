@@ -20,7 +20,7 @@ std::vector<std::string> FlagsOf(const CLI::App& verb) {
   return flags;
 }
 
-std::vector<std::string> VerbsOf(const CLI::App& app) {
+std::vector<std::string> VerbNames(const CLI::App& app) {
   std::vector<std::string> verbs;
   for (const CLI::App* const verb : app.get_subcommands(nullptr)) verbs.push_back(verb->get_name());
   return verbs;
@@ -41,7 +41,7 @@ std::string ExplainExtra(const CLI::App& app) {
   const std::string word = extras.empty() ? std::string() : extras.front();
   const CLI::App& verb = chosen.empty() ? app : *chosen.front();
   if (word.starts_with('-')) return Unknown("flag", word.substr(0, word.find('=')), FlagsOf(verb));
-  if (chosen.empty()) return Unknown("verb", word, VerbsOf(app));
+  if (chosen.empty()) return Unknown("verb", word, VerbNames(app));
   return fmt::format("unexpected word '{}': `holdfast {}` takes only flags", word, verb.get_name());
 }
 

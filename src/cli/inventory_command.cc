@@ -22,7 +22,7 @@ using admin::v1::Admin;
 
 constexpr std::chrono::seconds kWatchInterval{2};
 
-struct Flags {
+struct InventoryFlags {
   std::string endpoint = Config().endpoint;
   std::string output = "table";
   bool watch = false;
@@ -39,7 +39,7 @@ struct List {
 };
 
 template <typename Response>
-int Show(const List<Response>& list, const Flags& flags) {
+int Show(const List<Response>& list, const InventoryFlags& flags) {
   const auto channel = Connect(flags.endpoint);
   if (!channel.ok()) return ExitCode(channel.status());
   const auto stub = Admin::NewStub(*channel);
@@ -62,7 +62,7 @@ int Show(const List<Response>& list, const Flags& flags) {
 
 // Until it is interrupted; what does not answer now may do so the next time.
 template <typename Response>
-int Watch(const List<Response>& list, const Flags& flags) {
+int Watch(const List<Response>& list, const InventoryFlags& flags) {
   while (true) {
     const int code = Show(list, flags);
     if (!flags.watch || code == kExitUsage) return code;
@@ -72,11 +72,12 @@ int Watch(const List<Response>& list, const Flags& flags) {
 
 // Adds the verb and the flags that all lists have.
 template <typename Response>
-std::pair<CLI::App*, std::shared_ptr<Flags>> AddVerb(CLI::App& app, Action& run, const char* help,
-                                                     const char* footer, List<Response> list) {
+std::pair<CLI::App*, std::shared_ptr<InventoryFlags>> AddVerb(CLI::App& app, Action& run,
+                                                              const char* help, const char* footer,
+                                                              List<Response> list) {
   CLI::App& verb = *app.add_subcommand(list.entries, help);
   verb.footer(footer);
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<InventoryFlags>();
   verb.add_option("--endpoint", flags->endpoint, "Unix socket of the running Holdfast")
       ->envname("CSI_ENDPOINT")
       ->capture_default_str();
@@ -89,18 +90,18 @@ std::pair<CLI::App*, std::shared_ptr<Flags>> AddVerb(CLI::App& app, Action& run,
   return {&verb, flags};
 }
 
-void AddPool(CLI::App& verb, Flags& flags) {
+void AddPool(CLI::App& verb, InventoryFlags& flags) {
   verb.add_option("--pool", flags.selection.pool, "Only what is in pools of this name")
       ->type_name("POOL");
 }
 
-void AddNamespace(CLI::App& verb, Flags& flags) {
+void AddNamespace(CLI::App& verb, InventoryFlags& flags) {
   verb.add_option("--namespace", flags.selection.name_space,
                   "Only what was made for this namespace of Kubernetes")
       ->type_name("NAMESPACE");
 }
 
-void AddAbnormal(CLI::App& verb, Flags& flags) {
+void AddAbnormal(CLI::App& verb, InventoryFlags& flags) {
   verb.add_flag("--abnormal", flags.selection.abnormal, "Only what has a problem");
 }
 

@@ -9,7 +9,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] = R"(Examples:
+constexpr char kManualFooter[] = R"(Examples:
 
   holdfast man | man -l -
   holdfast man > /usr/local/share/man/man1/holdfast.1
@@ -64,7 +64,7 @@ std::string Page(const CLI::App& app) {
 
 void AddManualCommand(CLI::App& app, Action& run) {
   CLI::App& verb = *app.add_subcommand("man", "Print the manual page");
-  verb.footer(kFooter);
+  verb.footer(kManualFooter);
   verb.callback([&app, &run] {
     run = [&app] {
       std::cout << Page(app);

@@ -16,7 +16,7 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kServeFooter[] =
     R"(Example: volumes in image files below /srv/volumes, everything in one process
 
   holdfast serve --node-id=$(hostname) --pool=default=file:/srv/volumes
@@ -26,7 +26,7 @@ constexpr char kFooterEnd[] =
     "A YAML file given by --config has the same settings; flags win over it.";
 
 std::string Footer() {
-  std::string footer = kFooter;
+  std::string footer = kServeFooter;
   footer +=
       fmt::format("Every pool may have the key fs={} (filesystem when a request names none; {}).\n",
                   fmt::join(fs::SupportedFilesystems(), "|"), PoolConfig().default_filesystem);

@@ -21,7 +21,7 @@ using admin::v1::Admin;
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr char kFooter[] = R"(Examples:
+constexpr char kTopFooter[] = R"(Examples:
 
   holdfast top                        every second, until it is interrupted
   holdfast top --once --output json   once, for scripts
@@ -32,7 +32,7 @@ them is long-running work: copies of volumes and snapshots, and thick snapshots 
 
 constexpr std::chrono::seconds kInterval{1};
 
-struct Flags {
+struct TopFlags {
   std::string endpoint = Config().endpoint;
   std::string output = "table";
   bool once = false;
@@ -93,7 +93,7 @@ Table WorkTable(const std::vector<LongWork>& work) {
   return table;
 }
 
-std::string AsJson(const std::vector<BusyVolume>& volumes, const std::vector<LongWork>& work) {
+std::string LookAsJson(const std::vector<BusyVolume>& volumes, const std::vector<LongWork>& work) {
   ordered_json shown = {{"volumes", ordered_json::array()}, {"work", ordered_json::array()}};
   for (const auto& [volume, rates] : volumes) {
     shown["volumes"].push_back({{"id", volume.id()},
@@ -120,12 +120,12 @@ std::string AsJson(const std::vector<BusyVolume>& volumes, const std::vector<Lon
   return shown.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-void Show(const Look& before, const Look& now, const Flags& flags) {
+void Show(const Look& before, const Look& now, const TopFlags& flags) {
   const double seconds = std::chrono::duration<double>(now.at - before.at).count();
   const std::vector<BusyVolume> volumes = BusyVolumes(before.volumes, now.volumes, seconds);
   const std::vector<LongWork> work = LongWorkIn(now.volumes, now.snapshots);
   if (flags.output == "json") {
-    std::cout << AsJson(volumes, work) << std::flush;
+    std::cout << LookAsJson(volumes, work) << std::flush;
     return;
   }
   if (!flags.once && WantsColours()) std::cout << kClearScreen;
@@ -134,7 +134,7 @@ void Show(const Look& before, const Look& now, const Flags& flags) {
   std::cout << std::flush;
 }
 
-absl::Status Run(const Flags& flags) {
+absl::Status Run(const TopFlags& flags) {
   ASSIGN_OR_RETURN(const auto channel, Connect(flags.endpoint));
   const auto stub = Admin::NewStub(channel);
   ASSIGN_OR_RETURN(Look before, LookAt(*stub));
@@ -152,8 +152,8 @@ absl::Status Run(const Flags& flags) {
 void AddTopCommand(CLI::App& app, Action& run) {
   CLI::App& verb = *app.add_subcommand(
       "top", "Show the I/O and the space of volumes in use, and copies under way");
-  verb.footer(kFooter);
-  const auto flags = std::make_shared<Flags>();
+  verb.footer(kTopFooter);
+  const auto flags = std::make_shared<TopFlags>();
   verb.add_option("--endpoint", flags->endpoint, "Unix socket of the running Holdfast")
       ->envname("CSI_ENDPOINT")
       ->capture_default_str();

@@ -21,7 +21,7 @@ namespace {
 
 using admin::v1::Admin;
 
-constexpr char kFooter[] = R"(Examples:
+constexpr char kTrashFooter[] = R"(Examples:
 
   holdfast trash list
   holdfast trash list --node n1 --output json     every field, sizes in bytes, for scripts
@@ -37,7 +37,7 @@ VolumeSnapshotContent and VolumeSnapshot) that brings it back to Kubernetes, as 
 is recorded; make that claim again with spec.volumeName. Reclaim policy is Retain: set it to Delete when all is
 well. purge removes entries and their data for good.)";
 
-struct Flags {
+struct TrashFlags {
   std::string endpoint = Config().endpoint;
   std::string output = "table";
   std::string action;
@@ -46,7 +46,7 @@ struct Flags {
   RestorationChoices choices;
 };
 
-int ShowList(Admin::Stub& stub, const Flags& flags) {
+int ShowList(Admin::Stub& stub, const TrashFlags& flags) {
   if (!flags.ids.empty()) return ExitCode(InvalidArgument("list takes no ID"));
   admin::v1::ListRequest request;
   request.set_node(flags.selection.node);
@@ -70,7 +70,7 @@ admin::v1::TrashRequest RequestOf(const std::string& id) {
   return request;
 }
 
-int Restore(Admin::Stub& stub, const Flags& flags) {
+int Restore(Admin::Stub& stub, const TrashFlags& flags) {
   if (flags.ids.size() != 1) return ExitCode(InvalidArgument("restore takes one ID"));
   if (!flags.choices.claim.empty() && !IsNamespacedName(flags.choices.claim)) {
     return ExitCode(InvalidArgument("--claim: '{}' must be NAMESPACE/NAME", flags.choices.claim));
@@ -87,7 +87,7 @@ int Restore(Admin::Stub& stub, const Flags& flags) {
 }
 
 // Goes on after one that cannot be purged.
-int Purge(Admin::Stub& stub, const Flags& flags) {
+int Purge(Admin::Stub& stub, const TrashFlags& flags) {
   if (flags.ids.empty()) return ExitCode(InvalidArgument("purge takes at least one ID"));
   int code = 0;
   for (const std::string& id : flags.ids) {
@@ -101,7 +101,7 @@ int Purge(Admin::Stub& stub, const Flags& flags) {
   return code;
 }
 
-int Run(const Flags& flags) {
+int Run(const TrashFlags& flags) {
   const auto channel = Connect(flags.endpoint);
   if (!channel.ok()) return ExitCode(channel.status());
   const auto stub = Admin::NewStub(*channel);
@@ -115,8 +115,8 @@ int Run(const Flags& flags) {
 void AddTrashCommand(CLI::App& app, Action& run) {
   CLI::App& verb = *app.add_subcommand(
       "trash", "List, restore or purge deleted volumes and snapshots that are kept for a while");
-  verb.footer(kFooter);
-  const auto flags = std::make_shared<Flags>();
+  verb.footer(kTrashFooter);
+  const auto flags = std::make_shared<TrashFlags>();
   verb.add_option("ACTION", flags->action, "What to do")
       ->check(CLI::IsMember({"list", "restore", "purge"}))
       ->required();

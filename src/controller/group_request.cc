@@ -12,7 +12,7 @@ namespace holdfast::controller {
 namespace {
 
 constexpr char kField[] = "source_volume_ids";
-constexpr std::chrono::seconds kLongestFreeze{5};
+constexpr std::chrono::seconds kGroupFreeze{5};
 // A field of the class that Kubernetes' storage suite repeats among the parameters; it is the CO's.
 constexpr char kDeletionPolicy[] = "deletionPolicy";
 
@@ -20,7 +20,7 @@ constexpr char kDeletionPolicy[] = "deletionPolicy";
 
 absl::StatusOr<CutOptions> ParseGroupParameters(
     const std::map<std::string, std::string>& parameters) {
-  CutOptions cut{.longest_freeze = kLongestFreeze};
+  CutOptions cut{.longest_freeze = kGroupFreeze};
   for (const auto& [key, value] : parameters) {
     if (key != "maxFreeze") {
       return InvalidArgument("unknown parameter '{}' of a group snapshot (known: maxFreeze)", key);

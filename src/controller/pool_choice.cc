@@ -10,7 +10,7 @@ namespace holdfast::controller {
 namespace {
 
 // An answer takes milliseconds unless the pool hangs, and CreateVolume waits for each.
-constexpr std::chrono::milliseconds kPatience{500};
+constexpr std::chrono::milliseconds kCapacityPatience{500};
 
 bool Has(pool::Pool& pool, const std::string& name) {
   const VolumeId id = pool.IdForName(name);
@@ -28,14 +28,15 @@ bool HasVolume(const pool::Pools& pools, pool::Pool& pool, const std::string& na
           [name](pool::Pool& one) {
             return Has(one, name) ? absl::OkStatus() : NotFound("no volume '{}'", name);
           },
-          kPatience)
+          kCapacityPatience)
       .ok();
 }
 
 // The largest volume that fits; -1 where that is not known.
 Bytes RoomIn(const pool::Pools& pools, pool::Pool& pool, Provisioning provisioning) {
   const auto capacity = pools.questions().Put(
-      pool, [provisioning](pool::Pool& one) { return one.GetCapacity(provisioning); }, kPatience);
+      pool, [provisioning](pool::Pool& one) { return one.GetCapacity(provisioning); },
+      kCapacityPatience);
   return capacity.ok() ? capacity->maximum_volume_bytes : -1;
 }
 

@@ -4,7 +4,7 @@
 namespace holdfast::controller {
 namespace {
 
-constexpr std::size_t kLongestVersion = 256;
+constexpr std::size_t kLongestRangeVersion = 256;
 
 absl::StatusOr<VolumeId> ParsePlace(const std::string& snapshot) {
   const auto id = ParseSnapshotId(snapshot);
@@ -59,7 +59,8 @@ absl::StatusOr<pool::RangePage> ParsePage(const link::v1::Ranges& message, Bytes
   for (int i = 0; i < message.bounds_size(); i += 2) {
     page.ranges.push_back({message.bounds(i), message.bounds(i + 1)});
   }
-  if (message.version().size() > kLongestVersion) return InvalidArgument("its version is too long");
+  if (message.version().size() > kLongestRangeVersion)
+    return InvalidArgument("its version is too long");
   page.version = message.version();
   RETURN_IF_ERROR(CheckPage(page, offset, /*capacity=*/0));
   return page;

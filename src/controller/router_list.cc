@@ -15,7 +15,7 @@ namespace {
 // Of one node at a time: with long texts still well below what one message may have.
 constexpr std::size_t kPage = 500;
 // gRPC clients take messages of 4 MiB; the rest is for the next page.
-constexpr std::size_t kMostBytes = std::size_t{2} << 20;
+constexpr std::size_t kMostBytesOfVolumes = std::size_t{2} << 20;
 // A node that does not answer costs no more than this, nor more than a quarter of what is left, so
 // that there is always time for the others.
 constexpr std::chrono::seconds kPatienceWithNode{3};
@@ -28,20 +28,20 @@ link::Deadline ShareOf(link::Deadline deadline) {
   return Clock::now() + std::min<Clock::duration>(left / 4, kPatienceWithNode);
 }
 
-struct Token {
+struct VolumesToken {
   std::string node;  // empty: the controller's own pools
   std::string after;
 };
 
-absl::StatusOr<Token> ParseToken(const std::string& text) {
-  if (text.empty()) return Token{};
+absl::StatusOr<VolumesToken> ParseVolumesToken(const std::string& text) {
+  if (text.empty()) return VolumesToken{};
   const std::size_t bar = text.find('|');
   const std::string after = bar == text.npos ? "" : text.substr(bar + 1);
   if (bar == text.npos || (!after.empty() && !VolumeId::Parse(after))) {
     return Aborted(
         "starting_token was not given by an earlier ListVolumes; start again without it");
   }
-  return Token{.node = text.substr(0, bar), .after = after};
+  return VolumesToken{.node = text.substr(0, bar), .after = after};
 }
 
 // By id. What the node says of other volumes is of no interest.
@@ -98,7 +98,7 @@ bool Router::AddNode(const std::vector<VolumeId>& ids, const std::string& after,
 absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Deadline deadline,
                           csi::v1::ListVolumesResponse& response) {
   if (request.max_entries() < 0) return InvalidArgument("max_entries is negative");
-  ASSIGN_OR_RETURN(Token token, ParseToken(request.starting_token()));
+  ASSIGN_OR_RETURN(VolumesToken token, ParseVolumesToken(request.starting_token()));
   if (!env_.hub.WaitUntilSettled(deadline)) {
     return Unavailable("the controller has just started and waits for its nodes; try again");
   }
@@ -120,7 +120,7 @@ absl::Status Router::List(const csi::v1::ListVolumesRequest& request, link::Dead
     bool answers = true;
     while (true) {
       const auto have = static_cast<std::size_t>(response.entries_size());
-      if ((wanted != 0 && have == wanted) || bytes > kMostBytes) {
+      if ((wanted != 0 && have == wanted) || bytes > kMostBytesOfVolumes) {
         response.set_next_token(node + "|" + after);
         return absl::OkStatus();
       }

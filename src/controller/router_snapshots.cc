@@ -10,23 +10,23 @@ namespace holdfast::controller {
 namespace {
 
 // gRPC clients take messages of 4 MiB; of one node no more than half of that comes.
-constexpr std::size_t kMostBytes = std::size_t{2} << 20;
+constexpr std::size_t kMostBytesOfSnapshots = std::size_t{2} << 20;
 
 // "<node>|<id of the last snapshot>", the node empty for the controller's own pools.
-struct Token {
+struct SnapshotsToken {
   std::string node;
   std::string after;
 };
 
-absl::StatusOr<Token> ParseToken(const std::string& text) {
-  if (text.empty()) return Token{};
+absl::StatusOr<SnapshotsToken> ParseSnapshotsToken(const std::string& text) {
+  if (text.empty()) return SnapshotsToken{};
   const std::size_t bar = text.find('|');
   const std::string after = bar == text.npos ? "" : text.substr(bar + 1);
   if (bar == text.npos || (!after.empty() && !ParseSnapshotId(after))) {
     return Aborted(
         "starting_token was not given by an earlier ListSnapshots; start again without it");
   }
-  return Token{.node = text.substr(0, bar), .after = after};
+  return SnapshotsToken{.node = text.substr(0, bar), .after = after};
 }
 
 // The place of what the request names, which has all snapshots that match: a snapshot is in the
@@ -101,7 +101,7 @@ absl::Status Router::AddSnapshots(const std::string& node,
 absl::Status Router::List(const csi::v1::ListSnapshotsRequest& request, link::Deadline deadline,
                           csi::v1::ListSnapshotsResponse& response) {
   if (request.max_entries() < 0) return InvalidArgument("max_entries is negative");
-  ASSIGN_OR_RETURN(Token token, ParseToken(request.starting_token()));
+  ASSIGN_OR_RETURN(SnapshotsToken token, ParseSnapshotsToken(request.starting_token()));
   const auto place = PlaceOf(request);
   if (IsFiltered(request) && !place) return absl::OkStatus();
   csi::v1::ListSnapshotsRequest part = request;
@@ -119,7 +119,7 @@ absl::Status Router::List(const csi::v1::ListSnapshotsRequest& request, link::De
     if (node < token.node) continue;
     const int have = response.entries_size();
     if ((request.max_entries() != 0 && have >= request.max_entries()) ||
-        response.ByteSizeLong() > kMostBytes) {
+        response.ByteSizeLong() > kMostBytesOfSnapshots) {
       response.set_next_token(node + "|");
       return absl::OkStatus();
     }

@@ -17,7 +17,7 @@ namespace holdfast::controller {
 namespace {
 
 // About 2 MiB with their texts.
-constexpr std::size_t kMostEntries = 4000;
+constexpr std::size_t kMostVolumes = 4000;
 
 void SetCondition(csi::v1::VolumeCondition& target, const VolumeCondition& condition) {
   target.set_abnormal(condition.abnormal);
@@ -122,7 +122,7 @@ absl::Status Service::List(const csi::v1::ListVolumesRequest& request,
         "starting_token was not given by an earlier ListVolumes; start again without it");
   }
   const auto wanted = static_cast<std::size_t>(request.max_entries());
-  const std::size_t limit = wanted == 0 ? kMostEntries : std::min(wanted, kMostEntries);
+  const std::size_t limit = wanted == 0 ? kMostVolumes : std::min(wanted, kMostVolumes);
   // One more than that shows whether there is a next page.
   ASSIGN_OR_RETURN(std::vector<Volume> volumes,
                    env_.pools.List(request.starting_token(), limit + 1));

@@ -10,7 +10,7 @@ namespace {
 
 // How long CreateVolume waits for a pool that it does not name: an answer takes milliseconds unless
 // that hangs.
-constexpr std::chrono::milliseconds kPatience{500};
+constexpr std::chrono::milliseconds kNamePatience{500};
 
 }  // namespace
 
@@ -34,7 +34,7 @@ absl::Status Service::RequireUnused(const std::string& name, const std::string& 
     if (pool->info().name == but) continue;
     const absl::Status found = env_.pools.questions().Put(
         *pool, [name](pool::Pool& other) { return other.Get(other.IdForName(name)).status(); },
-        kPatience);
+        kNamePatience);
     if (found.ok()) {
       return AlreadyExists("a volume named '{}' exists in pool '{}'", name, pool->info().name);
     }

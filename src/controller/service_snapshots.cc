@@ -14,7 +14,7 @@
 namespace holdfast::controller {
 namespace {
 
-constexpr std::size_t kMostEntries = 4000;  // some 2 MiB
+constexpr std::size_t kMostSnapshots = 4000;  // some 2 MiB
 
 }  // namespace
 
@@ -78,7 +78,7 @@ absl::Status Service::ListSnapshots(const csi::v1::ListSnapshotsRequest& request
         "starting_token was not given by an earlier ListSnapshots; start again without it");
   }
   const auto wanted = static_cast<std::size_t>(request.max_entries());
-  const std::size_t limit = wanted == 0 ? kMostEntries : std::min(wanted, kMostEntries);
+  const std::size_t limit = wanted == 0 ? kMostSnapshots : std::min(wanted, kMostSnapshots);
   ASSIGN_OR_RETURN(const std::vector<Volume> found,
                    MatchingSnapshots(request, start ? start->ToString() : "", limit + 1));
   for (std::size_t i = 0; i < std::min(found.size(), limit); ++i) {

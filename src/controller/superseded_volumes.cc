@@ -14,7 +14,7 @@ namespace holdfast::controller {
 namespace {
 
 constexpr std::chrono::seconds kInterval{3};
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kDeletionPatience{5};
 // A node may start the creation, which it received first, after the deletion. Until the next
 // round it has either ended or holds the volume's lock.
 constexpr int kDeletions = 2;
@@ -87,7 +87,7 @@ void SupersededVolumes::DeleteWhatCanBe() {
     if (silent.contains(volume.node) || hub_.Nodes({volume.node}).empty()) continue;
     const auto guard = volume_locks_.TryLockInBackground(NameKey(volume.name), "deletion");
     if (!guard || !hub_.names().FindSuperseded(volume.name, volume.node)) continue;
-    const absl::Status deleted = Delete(volume, link::Deadline::clock::now() + kPatience);
+    const absl::Status deleted = Delete(volume, link::Deadline::clock::now() + kDeletionPatience);
     const auto [deletions, is_first] = deletions_.try_emplace(volume, 0);
     if (!deleted.ok()) {
       if (absl::IsDeadlineExceeded(deleted)) silent.insert(volume.node);

@@ -6,7 +6,7 @@
 namespace holdfast {
 namespace {
 
-constexpr std::size_t kUuidText = 36;
+constexpr std::size_t kUuidLength = 36;
 constexpr char kSeparator = '.';
 constexpr char kTimeForm[] = "%E4Y%m%dT%H%M%SZ";
 
@@ -36,7 +36,7 @@ VolumeId TrashId::place() const {
 std::optional<TrashId> TrashId::Parse(std::string_view text) {
   const std::size_t last = text.rfind(':');
   if (last == std::string_view::npos || !IsTrashKey(text.substr(last + 1))) return std::nullopt;
-  const auto place = VolumeId::Parse(text.substr(0, last + 1 + kUuidText));
+  const auto place = VolumeId::Parse(text.substr(0, last + 1 + kUuidLength));
   if (!place) return std::nullopt;
   return TrashId{
       .pool = place->pool, .node = place->node, .key = std::string(text.substr(last + 1))};
@@ -47,14 +47,15 @@ std::string TrashKey(const std::string& uuid, absl::Time deleted_at) {
 }
 
 bool IsTrashKey(std::string_view key) {
-  return key.size() > kUuidText && key[kUuidText] == kSeparator &&
-         IsUuid(key.substr(0, kUuidText)) && ParseTimeText(key.substr(kUuidText + 1)).has_value();
+  return key.size() > kUuidLength && key[kUuidLength] == kSeparator &&
+         IsUuid(key.substr(0, kUuidLength)) &&
+         ParseTimeText(key.substr(kUuidLength + 1)).has_value();
 }
 
-std::string UuidOfTrashKey(const std::string& key) { return key.substr(0, kUuidText); }
+std::string UuidOfTrashKey(const std::string& key) { return key.substr(0, kUuidLength); }
 
 absl::Time TimeOfTrashKey(const std::string& key) {
-  return ParseTimeText(std::string_view(key).substr(kUuidText + 1)).value_or(kEarliest);
+  return ParseTimeText(std::string_view(key).substr(kUuidLength + 1)).value_or(kEarliest);
 }
 
 }  // namespace holdfast

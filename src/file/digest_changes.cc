@@ -15,8 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostRanges = 8192;  // the answer of a node fits into one message of the link
-constexpr std::chrono::milliseconds kLongestComparison{500};
-constexpr int kBlocksBetweenLooks = 16;  // at the clock
+constexpr std::chrono::milliseconds kLongestDigestComparison{500};
+constexpr int kDigestsBetweenLooks = 16;  // at the clock
 
 // The digests of an image, block after block, by its table or by its bytes.
 class TargetDigests final {
@@ -56,7 +56,7 @@ absl::StatusOr<pool::RangePage> FindChangesByDigests(const DigestComparison& com
                                                      Bytes offset) {
   TargetDigests target(compared);
   pool::RangePage page{.capacity = compared.common, .ranges = {}, .next = offset};
-  const auto until = Clock::now() + kLongestComparison;
+  const auto until = Clock::now() + kLongestDigestComparison;
   for (int looked_at = 0; page.next < compared.common;) {
     const Bytes block = AlignDown(page.next, kDigestBlock);
     const Bytes end = std::min(block + kDigestBlock, compared.common);
@@ -64,7 +64,7 @@ absl::StatusOr<pool::RangePage> FindChangesByDigests(const DigestComparison& com
     ASSIGN_OR_RETURN(const Digest now, target.At(block));
     if (before != now) Append(page.ranges, {page.next, end});
     page.next = end;
-    const bool in_time = ++looked_at % kBlocksBetweenLooks != 0 || Clock::now() < until;
+    const bool in_time = ++looked_at % kDigestsBetweenLooks != 0 || Clock::now() < until;
     if (!in_time || page.ranges.size() >= kMostRanges) break;
   }
   return page;

@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPrivate = 0600;
-constexpr std::chrono::milliseconds kStepTime{500};
+constexpr int kTableMode = 0600;
+constexpr std::chrono::milliseconds kMakingTime{500};
 
 absl::Status Write(int table_fd, const char* bytes, std::size_t size, Bytes at) {
   for (std::size_t done = 0; done < size;) {
@@ -38,7 +38,7 @@ absl::Status Write(int table_fd, const char* bytes, std::size_t size, Bytes at) 
 absl::StatusOr<os::UniqueFd> Begin(int directory_fd, const std::string& header) {
   RETURN_IF_ERROR(os::RemoveFileAt(directory_fd, kTemporaryDigestsName));
   os::UniqueFd table(::openat(directory_fd, kTemporaryDigestsName,
-                              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate));
+                              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kTableMode));
   if (!table.valid()) return AllocationError(errno, "cannot make the table of digests");
   RETURN_IF_ERROR(Write(table.get(), header.data(), header.size(), 0));
   return table;
@@ -51,7 +51,7 @@ class Step final {
       : table_fd_(table_fd), image_fd_(image_fd), capacity_(capacity), donor_(donor) {}
 
   absl::Status Take(Bytes& reached) {
-    const auto until = Clock::now() + kStepTime;
+    const auto until = Clock::now() + kMakingTime;
     while (reached < capacity_ && Clock::now() < until) {
       ASSIGN_OR_RETURN(const auto data, NextData(image_fd_, reached, capacity_));
       if (!data) {  // blocks without data have no entry: there the file has a hole

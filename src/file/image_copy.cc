@@ -20,10 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr char kMark[] = "trusted.holdfast.copied";
+constexpr char kCopiedMark[] = "trusted.holdfast.copied";
 constexpr std::string_view kComplete = "complete";
 constexpr std::string_view kOwnBlocks = "own blocks";
-constexpr Bytes kPiece = 8 * kMiB;  // less than the time takes
+constexpr Bytes kUnsharedPiece = 8 * kMiB;  // less than the time takes
 constexpr Bytes kBuffer = kMiB;
 constexpr std::chrono::milliseconds kTime{500};
 
@@ -71,7 +71,7 @@ absl::StatusOr<bool> UnshareForAWhile(int image_fd, Writers writers, std::atomic
       RETURN_IF_ERROR(os::Sync(image_fd, "image"));
       return true;
     }
-    const os::Extent piece{extent->begin, std::min(extent->end, extent->begin + kPiece)};
+    const os::Extent piece{extent->begin, std::min(extent->end, extent->begin + kUnsharedPiece)};
     RETURN_IF_ERROR(Unshare(image_fd, piece, writers));
     unshared += piece.end - piece.begin;
     at = piece.end;
@@ -90,21 +90,22 @@ absl::Status CloneImage(int source_fd, int image_fd) {
 }
 
 absl::Status MarkCopied(int image_fd, bool shares) {
-  ASSIGN_OR_RETURN(const bool marked, WriteMark(image_fd, kMark, shares ? kComplete : kOwnBlocks));
+  ASSIGN_OR_RETURN(const bool marked,
+                   WriteMark(image_fd, kCopiedMark, shares ? kComplete : kOwnBlocks));
   if (marked) return absl::OkStatus();
   return ResourceExhausted(
       "the filesystem that carries the pool has no room for the image's attribute {}; free some "
       "space or delete volumes",
-      kMark);
+      kCopiedMark);
 }
 
 absl::StatusOr<bool> IsMarkedCopied(int image_fd) {
-  ASSIGN_OR_RETURN(const std::string mark, ReadMark(image_fd, kMark));
+  ASSIGN_OR_RETURN(const std::string mark, ReadMark(image_fd, kCopiedMark));
   return !mark.empty();
 }
 
 absl::StatusOr<bool> IsUnfinishedCopy(int image_fd) {
-  ASSIGN_OR_RETURN(const std::string mark, ReadMark(image_fd, kMark));
+  ASSIGN_OR_RETURN(const std::string mark, ReadMark(image_fd, kCopiedMark));
   return mark == kComplete;
 }
 
@@ -122,7 +123,7 @@ absl::StatusOr<bool> UnshareImage(int image_fd, Writers writers, std::atomic<Byt
   auto complete = UnshareForAWhile(image_fd, writers, unshared);
   RETURN_IF_ERROR(os::SetCowReserve(image_fd, os::CowReserve::kDefault));
   RETURN_IF_ERROR(complete.status());
-  if (*complete) RETURN_IF_ERROR(WriteMark(image_fd, kMark, kOwnBlocks).status());
+  if (*complete) RETURN_IF_ERROR(WriteMark(image_fd, kCopiedMark, kOwnBlocks).status());
   return complete;
 }
 

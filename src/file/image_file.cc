@@ -17,7 +17,7 @@
 namespace holdfast::file {
 namespace {
 
-constexpr int kPrivate = 0600;
+constexpr int kImageMode = 0600;
 constexpr Bytes kStatBlock = 512;  // unit of st_blocks, stat(2)
 
 struct Range {
@@ -95,7 +95,7 @@ absl::Status AllocationError(int error_number, std::string_view what) {
 
 absl::StatusOr<os::UniqueFd> CreateImage(int directory_fd) {
   const int fd =
-      ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivate);
+      ::openat(directory_fd, kImageName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kImageMode);
   if (fd < 0 && errno == EEXIST) return AlreadyExists("there is an image already");
   if (fd < 0) return AllocationError(errno, "cannot create image");
   os::UniqueFd image(fd);

@@ -23,7 +23,7 @@
 namespace holdfast::file {
 namespace {
 
-constexpr int kPrivate = 0700;
+constexpr int kTablesMode = 0700;
 constexpr char kSeparator = '.';
 constexpr int kMostAttempts = 5;
 
@@ -101,7 +101,7 @@ bool IsTableOf(const DigestHeader& header, int directory_fd, const std::string& 
 absl::Status MoveTable(int root_fd, int directory_fd, const KeptTable& table) {
   const std::string name = NameOf(table);
   for (int attempt = 1;; ++attempt) {
-    RETURN_IF_ERROR(os::MakeDirectoryAt(root_fd, kKeptDigestsName, kPrivate));
+    RETURN_IF_ERROR(os::MakeDirectoryAt(root_fd, kKeptDigestsName, kTablesMode));
     const auto kept = os::OpenDirectoryAt(root_fd, kKeptDigestsName);
     if (absl::IsNotFound(kept.status()) && attempt < kMostAttempts) continue;
     RETURN_IF_ERROR(kept.status());

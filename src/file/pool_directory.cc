@@ -27,7 +27,7 @@ constexpr int kSchemaVersion = 1;
 constexpr std::array<std::string_view, 3> kHarmless = {"lost+found", kPoolLockName,
                                                        kTemporaryMarkerName};
 
-constexpr int kPrivate = 0700;
+constexpr int kDirectoryMode = 0700;
 
 // The id under which the state directory knows the pool; empty if it does not.
 absl::StatusOr<std::string> KnownPoolId(int known_pools_fd, const std::string& name) {
@@ -84,7 +84,7 @@ absl::Status RequireNotState(int root_fd, int state_directory_fd,
 absl::StatusOr<PoolMarker> ReadOrWriteMarker(int root_fd, const std::string& path) {
   auto marker = ReadPoolMarker(root_fd);
   if (!absl::IsNotFound(marker.status())) return marker;
-  if (::fchmod(root_fd, kPrivate) != 0) {
+  if (::fchmod(root_fd, kDirectoryMode) != 0) {
     return OsError(errno, fmt::format("restrict pool directory '{}' to its owner", path));
   }
   ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
@@ -158,7 +158,7 @@ absl::StatusOr<std::string> PoolDirectory::KnownId(const std::string& name,
 
 absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int state_directory_fd) {
   const auto& [name, path, accept_move, may_make] = options;
-  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPoolsName, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(state_directory_fd, kKnownPoolsName, kDirectoryMode));
   ASSIGN_OR_RETURN(const os::UniqueFd known_pools,
                    os::OpenDirectoryAt(state_directory_fd, kKnownPoolsName));
   ASSIGN_OR_RETURN(const std::string known_id, KnownPoolId(known_pools.get(), name));
@@ -199,8 +199,8 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
 }
 
 absl::Status PoolDirectory::Hold() {
-  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kVolumesName, kPrivate));
-  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kTrashName, kPrivate));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kVolumesName, kDirectoryMode));
+  RETURN_IF_ERROR(os::MakeDirectoryAt(root_.get(), kTrashName, kDirectoryMode));
   RETURN_IF_ERROR(os::Sync(root_.get(), path_));
   ASSIGN_OR_RETURN(volumes_, os::OpenDirectoryAt(root_.get(), kVolumesName));
   ASSIGN_OR_RETURN(trash_, os::OpenDirectoryAt(root_.get(), kTrashName));

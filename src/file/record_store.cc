@@ -11,7 +11,7 @@
 namespace holdfast::file {
 namespace {
 
-constexpr int kPrivate = 0700;
+constexpr int kVolumeMode = 0700;
 
 // A directory without a record. The record is durable before the image is made, so an image without
 // a record is damage, never a creation that was cut short.
@@ -46,7 +46,7 @@ absl::Status RecordStore::Write(int volumes_fd, const pool::VolumeRecord& record
   const std::string& uuid = record.volume.id.uuid;
   auto directory = os::OpenDirectoryAt(volumes_fd, uuid);
   if (absl::IsNotFound(directory.status())) {
-    RETURN_IF_ERROR(os::MakeDirectoryAt(volumes_fd, uuid, kPrivate));
+    RETURN_IF_ERROR(os::MakeDirectoryAt(volumes_fd, uuid, kVolumeMode));
     directory = os::OpenDirectoryAt(volumes_fd, uuid);
   }
   RETURN_IF_ERROR(directory.status());

@@ -22,7 +22,7 @@
 namespace holdfast::fs {
 namespace {
 
-const std::vector<MkfsOption>& AllowedOptions() {
+const std::vector<MkfsOption>& BtrfsOptions() {
   using enum MkfsOption::Form;
   static const std::vector<MkfsOption> options = {
       {"-n", kValue},
@@ -108,14 +108,15 @@ absl::Status ResizeToDevice(const os::BlockDevice& device, const std::string& mo
   return waited.ok() ? *resized : GrowsWhenThawed(waited);
 }
 
+constexpr Bytes kPrimarySuperblock = 64 * kKiB;
+
 // Offsets in btrfs_super_block (include/uapi/linux/btrfs_tree.h). mkfs.btrfs commits six times
 // (more with quotas), never fills the tree log and leaves the UUID tree's generation unset. Writes
 // of the kernel count from its first commit, which raises the generation and sets that of the UUID
 // tree, or from an fsync, which fills the tree log.
-absl::StatusOr<bool> IsUnused(int fd) {
-  constexpr Bytes kSuperblock = 64 * kKiB;
+absl::StatusOr<bool> IsUnusedBtrfs(int fd) {
   constexpr std::uint64_t kLastOfMkfs = 6;
-  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(fd, kSuperblock));
+  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(fd, kPrimarySuperblock));
   const std::uint64_t generation = Little64(superblock, 72);
   const std::uint64_t log_root = Little64(superblock, 96);
   const std::uint64_t uuid_tree_generation = Little64(superblock, 563);
@@ -123,14 +124,13 @@ absl::StatusOr<bool> IsUnused(int fd) {
 }
 
 // Of the first superblock (btrfs-progs, kernel-shared/ctree.h).
-constexpr Bytes kSuperblock = 64 * kKiB;
 constexpr std::size_t kFlags = 0x38;
 constexpr std::uint64_t kChangingFsid = std::uint64_t{1} << 35;
 
 // Whether a change of the UUID has begun and not ended.
 absl::StatusOr<bool> IsChangingUuid(const os::BlockDevice& device) {
   ASSIGN_OR_RETURN(const os::UniqueFd node, os::OpenBlockDevice(device, O_RDONLY));
-  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(node.get(), kSuperblock));
+  ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(node.get(), kPrimarySuperblock));
   return (Little64(superblock, kFlags) & kChangingFsid) != 0;
 }
 
@@ -220,14 +220,14 @@ class BtrfsFilesystem final : public Filesystem {
 
   absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
-    return IsUnused(fd.get());
+    return IsUnusedBtrfs(fd.get());
   }
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }
 
   absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const override {
-    return ParseMkfsWords("mkfs.btrfs", text, AllowedOptions());
+    return ParseMkfsWords("mkfs.btrfs", text, BtrfsOptions());
   }
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kChecksumEnd = 0x20;
 constexpr std::size_t kFsid = 0x20;
 constexpr std::size_t kOwnOffset = 0x30;
-constexpr std::size_t kMagic = 0x40;
+constexpr std::size_t kMagicOffset = 0x40;
 constexpr std::string_view kMagicText = "_BHRfS_M";
 constexpr std::size_t kLogRoot = 0x60;
 constexpr std::size_t kIncompatibleFeatures = 0xbc;
@@ -48,7 +48,7 @@ bool HasMetadataUuid(const Piece& superblock) {
 }
 
 absl::Status RequireKnown(const Piece& superblock, const os::BlockDevice& device) {
-  const std::string_view magic(superblock.data() + kMagic, kMagicText.size());
+  const std::string_view magic(superblock.data() + kMagicOffset, kMagicText.size());
   if (magic != kMagicText) return FailedPrecondition("there is no btrfs on {}", device.path);
   if (le16toh(At<std::uint16_t>(superblock, kChecksumType)) != kCrc32c) {
     return FailedPrecondition(

@@ -58,7 +58,7 @@ std::vector<std::string_view> SwitchableFeatures(bool ext4) {
           "^metadata_csum_seed"};
 }
 
-std::vector<MkfsOption> AllowedOptions(bool ext4) {
+std::vector<MkfsOption> ExtOptions(bool ext4) {
   using enum MkfsOption::Form;
   return {
       {"-b", kNames, {"1024", "2048", "4096"}},
@@ -125,7 +125,7 @@ absl::Status ExplainRefusal(const ExtSuperblock& superblock, const std::string& 
 
 // The kernel writes the time of a mount for writing before mount(2) returns (ext4_setup_super), and
 // no program resets it: e2fsck and tune2fs change only the count.
-absl::StatusOr<bool> IsUnused(int fd) {
+absl::StatusOr<bool> IsUnusedExt(int fd) {
   constexpr Bytes kSuperblock = 1024;
   ASSIGN_OR_RETURN(const Piece piece, ReadPiece(fd, 0));
   const auto superblock = At<ext2_super_block>(piece, kSuperblock);
@@ -136,7 +136,7 @@ absl::StatusOr<bool> IsUnused(int fd) {
 
 class ExtFilesystem final : public Filesystem {
  public:
-  ExtFilesystem(std::string_view name, bool ext4) : name_(name), allowed_(AllowedOptions(ext4)) {}
+  ExtFilesystem(std::string_view name, bool ext4) : name_(name), allowed_(ExtOptions(ext4)) {}
 
   std::string_view name() const override { return name_; }
   // Below 8 MiB mke2fs leaves the journal out.
@@ -216,7 +216,7 @@ class ExtFilesystem final : public Filesystem {
 
   absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
-    return IsUnused(fd.get());
+    return IsUnusedExt(fd.get());
   }
 
   bool HasRecordedErrors(const os::BlockDevice& device) const override {

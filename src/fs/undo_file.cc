@@ -27,7 +27,7 @@ namespace {
 // with its magic number inverted. From `key_block` on, each block of keys is followed by the pieces
 // that its keys describe, in the same order, and by the next block of keys. All numbers are
 // little-endian.
-constexpr std::string_view kMagic = "E2UNDO02";
+constexpr std::string_view kUndoMagic = "E2UNDO02";
 struct Header {
   char magic[8];
   std::uint64_t pieces;
@@ -59,7 +59,7 @@ struct KeyBlock {  // of a file with the smallest blocks
   char others[kSmallestBlock - 32];
 };
 static_assert(sizeof(KeyBlock) == kSmallestBlock);
-constexpr Bytes kLargestBlock = kMiB;
+constexpr Bytes kLargestUndoBlock = kMiB;
 constexpr std::size_t kLargestPiece = 512;  // blocks
 constexpr Bytes kSuperblockOffset = 1024;
 
@@ -115,8 +115,8 @@ Bytes BlockSizeOf(const std::array<char, 1024>& superblock) {
 
 // The magic number of the copy is inverted, so that nothing takes it for a superblock.
 void InvertMagic(std::array<char, 1024>& superblock) {
-  constexpr std::size_t kMagicOffset = offsetof(ext2_super_block, s_magic);
-  for (const std::size_t i : {kMagicOffset, kMagicOffset + 1}) {
+  constexpr std::size_t kExtMagic = offsetof(ext2_super_block, s_magic);
+  for (const std::size_t i : {kExtMagic, kExtMagic + 1}) {
     superblock[i] = static_cast<char>(~superblock[i]);
   }
 }
@@ -141,7 +141,7 @@ std::string Padded(std::string bytes) {
 // A whole undo file of one piece: header, superblock, keys, piece.
 absl::Status WriteWhole(const std::string& path, OneChange change) {
   Header header{};
-  std::ranges::copy(kMagic, header.magic);
+  std::ranges::copy(kUndoMagic, header.magic);
   header.pieces = htole64(1);
   header.superblock = htole64(1);
   header.key_block = htole64(2);
@@ -204,14 +204,14 @@ absl::StatusOr<UndoFile> UndoFile::Open(const std::string& path) {
     return undo;
   }
   std::memcpy(&header, head.data(), sizeof(header));
-  if (std::string_view(header.magic, sizeof(header.magic)) != kMagic ||
+  if (std::string_view(header.magic, sizeof(header.magic)) != kUndoMagic ||
       Checksum(std::string_view(head).substr(0, offsetof(Header, checksum))) !=
           le32toh(header.checksum)) {
     return Damaged(path, "its header is none");
   }
   if (header.pieces == 0) return undo;  // the program changed nothing
   const Bytes block_size = le32toh(header.block_size);
-  if (block_size < kSmallestBlock || block_size > kLargestBlock || header.incompatible != 0 ||
+  if (block_size < kSmallestBlock || block_size > kLargestUndoBlock || header.incompatible != 0 ||
       header.read_only_compatible != 0 || header.fs_offset != 0) {
     return Damaged(path, "its header has a value that Holdfast does not know");
   }

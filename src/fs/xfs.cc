@@ -22,7 +22,7 @@
 namespace holdfast::fs {
 namespace {
 
-const std::vector<MkfsOption>& AllowedOptions() {
+const std::vector<MkfsOption>& XfsOptions() {
   using enum MkfsOption::Form;
   static const std::vector<MkfsOption> options = {
       {"-b", kKeys, {"size"}},
@@ -55,7 +55,7 @@ std::uint64_t ReachableBlocks(const xfs_fsop_geom& geometry, Bytes size) {
 // Offsets in xfs_dsb and xlog_rec_header (fs/xfs/libxfs/xfs_format.h, xfs_log_format.h). mkfs.xfs
 // clears sb_inprogress last, and leaves one record in the log, the first of cycle 1, followed by
 // zeros. A mount for writing stamps the log after that record (xlog_clear_stale_blocks).
-absl::StatusOr<bool> IsUnused(int fd, Bytes device_size) {
+absl::StatusOr<bool> IsUnusedXfs(int fd, Bytes device_size) {
   ASSIGN_OR_RETURN(const Piece superblock, ReadPiece(fd, 0));
   constexpr std::size_t kInProgress = 126;
   if (superblock[kInProgress] != 0) return true;
@@ -190,14 +190,14 @@ class XfsFilesystem final : public Filesystem {
 
   absl::StatusOr<bool> IsOfMkfsAlone(const os::BlockDevice& device) const override {
     ASSIGN_OR_RETURN(const os::UniqueFd fd, os::OpenBlockDevice(device, O_RDONLY));
-    return IsUnused(fd.get(), device.size);
+    return IsUnusedXfs(fd.get(), device.size);
   }
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }
 
   absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const override {
-    return ParseMkfsWords("mkfs.xfs", text, AllowedOptions());
+    return ParseMkfsWords("mkfs.xfs", text, XfsOptions());
   }
 
   absl::Status RequireSectors(const std::vector<std::string>& options,

@@ -10,8 +10,8 @@
 namespace holdfast::fs {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x58465342;  // "XFSB"
-constexpr std::uint64_t kLargestBlock = 64 * kKiB;
+constexpr std::uint32_t kXfsMagic = 0x58465342;  // "XFSB"
+constexpr std::uint64_t kLargestXfsBlock = 64 * kKiB;
 constexpr int kMostBits = 31;  // of a block's number within its group
 
 }  // namespace
@@ -23,8 +23,8 @@ absl::StatusOr<std::optional<XfsLogPlace>> FindXfsLog(int device_fd, Bytes devic
   const std::uint64_t group_blocks = Big32(superblock, 84);
   const std::uint64_t blocks = Big32(superblock, 96);
   const auto bits = At<std::uint8_t>(superblock, 124);
-  if (Big32(superblock, 0) != kMagic || start == 0 || block_size == 0 ||
-      block_size > kLargestBlock || bits > kMostBits) {
+  if (Big32(superblock, 0) != kXfsMagic || start == 0 || block_size == 0 ||
+      block_size > kLargestXfsBlock || bits > kMostBits) {
     return std::nullopt;
   }
   const std::uint64_t first =

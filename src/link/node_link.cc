@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kDialTime{20};
 // An old stream stays so long beside the new one: until the controller has read its proof.
 constexpr std::chrono::seconds kOverlap{5};
 // No command with a waiting caller takes longer.
-constexpr std::chrono::seconds kLastCommands{60};
+constexpr std::chrono::seconds kLongestDrain{60};
 // Smaller than any volume, larger than the growth of a log file: reported less often, or thousands
 // of nodes would report it all the time.
 constexpr std::int64_t kMinReportedChange = 1 << 20;
@@ -245,7 +245,7 @@ void NodeLink::EndRetired() {
         return true;
       }
       const auto age = Clock::now() - wire->retired_at;
-      if (age > kOverlap && (wire->running == 0 || age > kLastCommands)) wire->context.TryCancel();
+      if (age > kOverlap && (wire->running == 0 || age > kLongestDrain)) wire->context.TryCancel();
       return false;
     });
   }

@@ -17,7 +17,7 @@ namespace holdfast::os {
 namespace {
 
 constexpr mode_t kDirectoryMode = 0750;  // as kubelet makes its own
-constexpr mode_t kFileMode = 0600;
+constexpr mode_t kTargetMode = 0600;
 
 // glibc has no wrapper for openat2(2).
 UniqueFd OpenWithoutSymlinks(int directory_fd, const std::string& path, unsigned int flags) {
@@ -129,7 +129,7 @@ absl::Status RequestPath::MakeDirectory() const {
 
 absl::Status RequestPath::MakeFile() const {
   const UniqueFd file(
-      ::openat(parent_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
+      ::openat(parent_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kTargetMode));
   if (file.valid()) return absl::OkStatus();
   if (errno == EEXIST) return RequireKind(S_IFREG);
   return OsError(errno, fmt::format("cannot make file '{}'", path_));

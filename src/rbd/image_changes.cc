@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 using pool::Range;
 
 // One question to librbd: a multiple of the image's objects.
-constexpr Bytes kWindow = 256 * kMiB;
+constexpr Bytes kDiffWindow = 256 * kMiB;
 // Of a page, which ends with the window that reaches one of them.
 constexpr std::size_t kEnoughRanges = 8192;
 constexpr std::chrono::seconds kLongestPage{1};
@@ -99,8 +99,8 @@ absl::StatusOr<pool::RangePage> FindPage(const CephPool& pool, const Question& q
   pool::RangePage page{.capacity = capacity, .ranges = {}, .next = offset};
   const auto until = Clock::now() + kLongestPage;
   do {
-    const Bytes begin = AlignDown(page.next, kWindow);
-    const Range window{begin, std::min(begin + kWindow, capacity)};
+    const Bytes begin = AlignDown(page.next, kDiffWindow);
+    const Range window{begin, std::min(begin + kDiffWindow, capacity)};
     RETURN_IF_ERROR(LookAt(pool, open.image(), question, window, page.ranges));
     page.next = window.end;
   } while (page.next < capacity && page.ranges.size() < kEnoughRanges && Clock::now() < until);

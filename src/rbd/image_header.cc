@@ -17,7 +17,7 @@
 namespace holdfast::rbd {
 namespace {
 
-constexpr std::size_t kLongestAnswer = 4096;  // names have less than a hundred bytes
+constexpr std::size_t kLongestHeaderAnswer = 4096;  // names have less than a hundred bytes
 constexpr std::uint64_t kHead = LIBRADOS_SNAP_HEAD;
 
 absl::Status NotParsed(const std::string& what) { return Internal("cannot parse: {}", what); }
@@ -26,7 +26,7 @@ absl::Status NotParsed(const std::string& what) { return Internal("cannot parse:
 absl::StatusOr<std::optional<std::string>> Ask(const CephPool& pool, const std::string& object,
                                                const char* method, const std::string& input,
                                                const std::string& what) {
-  std::array<char, kLongestAnswer> answer{};
+  std::array<char, kLongestHeaderAnswer> answer{};
   int length = 0;
   const CallResult asked = pool.Try(what, [&] {
     length = pool.library().rados_exec(pool.io(), object.c_str(), "rbd", method, input.data(),

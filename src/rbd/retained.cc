@@ -7,7 +7,7 @@ namespace holdfast::rbd {
 namespace {
 
 constexpr char kObject[] = "holdfast.retained";
-constexpr std::size_t kPage = 500;  // pairs of one read
+constexpr std::size_t kRetainedPage = 500;  // pairs of one read
 
 }  // namespace
 
@@ -21,7 +21,7 @@ absl::StatusOr<std::map<std::string, std::string>> ListRetained(const CephPool& 
   std::map<std::string, std::string> retained;
   for (bool more = true; more;) {
     const std::string after = retained.empty() ? "" : retained.rbegin()->first;
-    ASSIGN_OR_RETURN(auto page, ListOmap(pool, kObject, after, kPage, more));
+    ASSIGN_OR_RETURN(auto page, ListOmap(pool, kObject, after, kRetainedPage, more));
     if (page.empty()) break;
     retained.merge(page);
   }

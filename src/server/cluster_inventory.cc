@@ -18,10 +18,10 @@
 namespace holdfast::server {
 namespace {
 
-using Clock = link::Deadline::clock;
+using InventoryClock = link::Deadline::clock;
 
 // Before the caller gives up: in which it is told what could not be listed.
-constexpr std::chrono::seconds kLastWords{1};
+constexpr std::chrono::seconds kTimeToAnswer{1};
 constexpr std::size_t kMostTrash = std::size_t{1} << 17;  // of one node
 
 // Most entries that a node may list: those that it has named, and a part for what it has made
@@ -138,7 +138,8 @@ absl::Status ClusterInventory::List(const std::string& node, link::Deadline dead
   if (!hub_.WaitUntilSettled(deadline)) {
     return Unavailable("the controller has just started and waits for its nodes; try again");
   }
-  const auto wait = std::max<Clock::duration>(deadline - Clock::now(), Clock::duration::zero());
+  const auto wait = std::max<InventoryClock::duration>(deadline - InventoryClock::now(),
+                                                       InventoryClock::duration::zero());
   const auto permit = lists_.Acquire(std::chrono::duration_cast<std::chrono::milliseconds>(wait));
   if (permit == nullptr) {
     return MakeStatus(absl::StatusCode::kDeadlineExceeded,
@@ -161,7 +162,8 @@ absl::Status ClusterInventory::List(const std::string& node, link::Deadline dead
     if (!take_in_turn(Missing<Response>(name, WhyMissing(name)))) return TakesNoMore();
   }
   ForEach(nodes.size(), kNodesAtOnce, [&](std::size_t i) {
-    const link::Deadline until = std::min(deadline - kLastWords, Clock::now() + kPatience);
+    const link::Deadline until =
+        std::min(deadline - kTimeToAnswer, InventoryClock::now() + kPatience);
     const absl::Status asked = AskNode<Response>(nodes[i], until, take_in_turn);
     if (asked.ok()) return true;
     if (absl::IsCancelled(asked)) return false;

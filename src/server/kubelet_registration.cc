@@ -17,7 +17,7 @@ namespace {
 constexpr char kType[] = "CSIPlugin";
 // The CSI versions that kubelet compares with its own: any 1.x.
 constexpr char kCsiVersion[] = "1.0.0";
-constexpr std::chrono::milliseconds kShutdownGrace{500};
+constexpr std::chrono::milliseconds kRegistrationGrace{500};
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::string KubeletRegistration::SocketIn(const std::string& directory,
 KubeletRegistration::~KubeletRegistration() {
   acceptor_.reset();
   name_.reset();
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kRegistrationGrace);
 }
 
 grpc::Status KubeletRegistration::RegistrationService::GetInfo(

@@ -20,7 +20,7 @@ namespace holdfast::server {
 namespace {
 
 constexpr std::chrono::seconds kHousekeeping{1};
-constexpr std::chrono::milliseconds kShutdownGrace{500};
+constexpr std::chrono::milliseconds kLinkGrace{500};
 // Who connects and opens no stream holds a descriptor no longer than this.
 constexpr int kIdleConnectionMs = 10'000;
 constexpr int kReserve = 256;  // descriptors for sockets of sidecars, files, children
@@ -119,7 +119,7 @@ LinkServer::~LinkServer() {
   hub_.Stop();
   transfers_.Stop();
   if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  server_->Shutdown(std::chrono::system_clock::now() + kLinkGrace);
   server_->Wait();
 }
 

@@ -17,7 +17,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::conformance {
-namespace {
+namespace conformance_test {
 
 using file::VerifiedPool;
 
@@ -103,5 +103,5 @@ TEST_CASE("a pool of image files conforms") {
   CheckLivesWithFaults(pool);
 }
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace holdfast::conformance

@@ -13,7 +13,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace copied_volumes_test {
 
 using test::BlockSpec;
 using test::MountSpec;
@@ -218,5 +218,5 @@ TEST_CASE_METHOD(Fixture, "a copy that does not end in time is given up, and the
   REQUIRE_OK(pool->UnmapDevice(origin));
 }
 
-}  // namespace
+}  // namespace copied_volumes_test
 }  // namespace holdfast::file

@@ -13,7 +13,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace data_copy_test {
 
 using Clock = std::chrono::steady_clock;
 using test::Value;
@@ -119,5 +119,5 @@ TEST_CASE("the rate of copies follows the last ones") {
   CHECK(rate.TimeFor(200 * kMiB).count() == 1000);
 }
 
-}  // namespace
+}  // namespace data_copy_test
 }  // namespace holdfast::file

@@ -17,7 +17,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_attach_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -218,5 +218,5 @@ TEST_CASE_METHOD(Fixture, "an attached but unused volume is deleted with its dev
   CHECK_FALSE(stdfs::exists(PathOf(volume.id)));
 }
 
-}  // namespace
+}  // namespace file_pool_attach_test
 }  // namespace holdfast::file

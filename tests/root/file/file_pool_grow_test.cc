@@ -8,7 +8,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_grow_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -123,5 +123,5 @@ TEST_CASE_METHOD(FilePoolFixture, "a growth left open in a running process is fi
   REQUIRE_OK(pool->UnmapDevice(volume.id));
 }
 
-}  // namespace
+}  // namespace file_pool_grow_test
 }  // namespace holdfast::file

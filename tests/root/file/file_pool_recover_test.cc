@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_recover_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -215,5 +215,5 @@ TEST_CASE_METHOD(Fixture, "names that are no volumes are left alone") {
   CHECK(pool->List("", 0).value().size() == 1);
 }
 
-}  // namespace
+}  // namespace file_pool_recover_test
 }  // namespace holdfast::file

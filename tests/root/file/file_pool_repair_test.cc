@@ -15,7 +15,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_repair_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -198,5 +198,5 @@ TEST_CASE_METHOD(Fixture, "a pool whose directory was swapped is not touched") {
   CHECK(test::Value(pool->Repair(half)));
 }
 
-}  // namespace
+}  // namespace file_pool_repair_test
 }  // namespace holdfast::file

@@ -18,7 +18,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_space_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -199,5 +199,5 @@ TEST_CASE("many creations at once get no more than there is, and each its own in
   for (const Volume& volume : all) CHECK_FALSE(pool.Condition(volume).abnormal);
 }
 
-}  // namespace
+}  // namespace file_pool_space_test
 }  // namespace holdfast::file

@@ -14,7 +14,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -200,5 +200,5 @@ TEST_CASE_METHOD(FilePoolFixture, "a pool that is served is not served twice") {
   CHECK_FAILS(FilePool::Open(config(), "n1", state.get()), kAborted, "another process");
 }
 
-}  // namespace
+}  // namespace file_pool_test
 }  // namespace holdfast::file

@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_trash_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -188,5 +188,5 @@ TEST_CASE_METHOD(Reclaiming, "the oldest is purged for a volume that would not f
   CHECK(Trash().size() == 1);
 }
 
-}  // namespace
+}  // namespace file_pool_trash_test
 }  // namespace holdfast::file

@@ -13,7 +13,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_pool_usage_test {
 
 using test::BlockSpec;
 using test::Value;
@@ -112,5 +112,5 @@ TEST_CASE_METHOD(SmallSectors, "volumes that the kernel gives no direct I/O are 
   CHECK(Value(pool->GetUsage()).without_direct_io == 0);
 }
 
-}  // namespace
+}  // namespace file_pool_usage_test
 }  // namespace holdfast::file

@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace image_copy_test {
 
 constexpr Bytes kBlock = 4096;
 constexpr Bytes kSize = 64 * kMiB;
@@ -48,5 +48,5 @@ TEST_CASE("an image of many small pieces has no more blocks when they are its ow
   CHECK_FALSE(test::Value(IsUnfinishedCopy(to.get())));
 }
 
-}  // namespace
+}  // namespace image_copy_test
 }  // namespace holdfast::file

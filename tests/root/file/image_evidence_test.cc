@@ -16,7 +16,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace image_evidence_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -147,5 +147,5 @@ TEST_CASE_METHOD(OldRecord, "a tombstone removes no later volume of the same nam
   CHECK_FALSE(stdfs::exists(PathOf(id)));
 }
 
-}  // namespace
+}  // namespace image_evidence_test
 }  // namespace holdfast::file

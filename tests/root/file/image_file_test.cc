@@ -16,7 +16,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace image_file_test {
 
 constexpr auto kThick = Provisioning::kThick;
 constexpr auto kThin = Provisioning::kThin;
@@ -174,5 +174,5 @@ TEST_CASE("growing on a full filesystem can be taken back whole") {
   CHECK(Allocated(image.get()) <= before + 4096);  // ext4 may keep a block of its extent tree
 }
 
-}  // namespace
+}  // namespace image_file_test
 }  // namespace holdfast::file

@@ -16,7 +16,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace loop_label_test {
 
 using test::AttachedLoop;
 using test::ImageFile;
@@ -78,5 +78,5 @@ TEST_CASE("other devices are foreign, and those that are not there are nobody's"
   CHECK(os::DeviceOwners().OwnerOf(std::string("loop3"))->kind == DeviceOwner::Kind::kForeign);
 }
 
-}  // namespace
+}  // namespace loop_label_test
 }  // namespace holdfast::file

@@ -13,7 +13,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace old_record_growth_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -94,5 +94,5 @@ TEST_CASE_METHOD(test::FilePoolFixture, "an image that is larger than its record
   CHECK((ReadFile(ImageOf(volume.id)) == std::string(4 * kMiB, 'd')));
 }
 
-}  // namespace
+}  // namespace old_record_growth_test
 }  // namespace holdfast::file

@@ -14,7 +14,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace old_record_test {
 
 using test::FilePoolFixture;
 using test::MountSpec;
@@ -140,5 +140,5 @@ TEST_CASE_METHOD(OldRecord, "what mkfs alone has written is still made blank") {
   CHECK(ReadRecord(id).volume.filesystem_uuid != uuid);
 }
 
-}  // namespace
+}  // namespace old_record_test
 }  // namespace holdfast::node

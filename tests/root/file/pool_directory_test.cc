@@ -17,7 +17,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace pool_directory_test {
 
 namespace stdfs = std::filesystem;
 
@@ -194,5 +194,5 @@ TEST_CASE_METHOD(Fixture, "a pool whose disk goes and comes back is itself again
   REQUIRE_OK(opened.Verify());
 }
 
-}  // namespace
+}  // namespace pool_directory_test
 }  // namespace holdfast::file

@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::fs {
-namespace {
+namespace btrfs_identity_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -80,5 +80,5 @@ TEST_CASE("a btrfs with a damaged superblock is left alone") {
   CHECK(volume.ReadDevice(64 * kKiB, 4096) == before);
 }
 
-}  // namespace
+}  // namespace btrfs_identity_test
 }  // namespace holdfast::fs

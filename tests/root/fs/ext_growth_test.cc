@@ -14,7 +14,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::fs {
-namespace {
+namespace ext_growth_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -223,5 +223,5 @@ TEST_CASE("a filesystem that cannot be grown before the mount is mounted as it i
   CHECK(volume.CanGrow());
 }
 
-}  // namespace
+}  // namespace ext_growth_test
 }  // namespace holdfast::fs

@@ -16,7 +16,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::fs {
-namespace {
+namespace ext_identity_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -131,5 +131,5 @@ TEST_CASE("one write gives an ext4 another UUID") {
   }
 }
 
-}  // namespace
+}  // namespace ext_identity_test
 }  // namespace holdfast::fs

@@ -13,7 +13,7 @@
 #include "support/formatted_volume.h"
 
 namespace holdfast::fs {
-namespace {
+namespace ext_undo_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -275,5 +275,5 @@ TEST_CASE("an undo file is written through to the disk") {
   }
 }
 
-}  // namespace
+}  // namespace ext_undo_test
 }  // namespace holdfast::fs

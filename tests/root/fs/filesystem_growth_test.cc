@@ -8,7 +8,7 @@
 #include "support/formatted_volume.h"
 
 namespace holdfast::fs {
-namespace {
+namespace filesystem_growth_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -182,5 +182,5 @@ TEST_CASE("the journal of an interrupted mount is replayed before offline growth
   EnlargeAndGrow(volume, 128 * kMiB);
 }
 
-}  // namespace
+}  // namespace filesystem_growth_test
 }  // namespace holdfast::fs

@@ -9,7 +9,7 @@
 #include "support/formatted_volume.h"
 
 namespace holdfast::fs {
-namespace {
+namespace filesystem_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -184,5 +184,5 @@ TEST_CASE("ext on a device that cannot be read is an error") {
   CHECK(volume.PrepareMount().status().code() == absl::StatusCode::kInternal);
 }
 
-}  // namespace
+}  // namespace filesystem_test
 }  // namespace holdfast::fs

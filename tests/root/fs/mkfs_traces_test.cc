@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::fs {
-namespace {
+namespace mkfs_traces_test {
 
 using test::FormattedVolume;
 
@@ -105,5 +105,5 @@ TEST_CASE("what cannot be read as the filesystem is in doubt, not unused") {
   CHECK_FALSE(OfMkfsAlone(volume));
 }
 
-}  // namespace
+}  // namespace mkfs_traces_test
 }  // namespace holdfast::fs

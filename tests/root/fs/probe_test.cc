@@ -11,7 +11,7 @@
 #include "support/loop_image.h"
 
 namespace holdfast::fs {
-namespace {
+namespace probe_test {
 
 using test::AttachedLoop;
 using test::ImageFile;
@@ -212,5 +212,5 @@ TEST_CASE("a filesystem is told by type and UUID") {
   CHECK_THAT(MessageOf(wiped), Catch::Contains("not formatted again"));
 }
 
-}  // namespace
+}  // namespace probe_test
 }  // namespace holdfast::fs

@@ -7,7 +7,7 @@
 #include "support/formatted_volume.h"
 
 namespace holdfast::fs {
-namespace {
+namespace xfs_undo_test {
 
 using test::FormattedVolume;
 using test::ReadFile;
@@ -64,5 +64,5 @@ TEST_CASE("a change of the UUID of an xfs that was killed after its log leaves a
   CHECK(ReadFile(volume.path() + "/file") == "content");
 }
 
-}  // namespace
+}  // namespace xfs_undo_test
 }  // namespace holdfast::fs

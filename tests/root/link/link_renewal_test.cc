@@ -17,7 +17,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::link {
-namespace {
+namespace link_renewal_test {
 
 using std::chrono::milliseconds;
 using test::Await;
@@ -213,5 +213,5 @@ TEST_CASE("a name that leads nowhere is no reason to give the link up") {
   CHECK(controller.hub.Missing().empty());
 }
 
-}  // namespace
+}  // namespace link_renewal_test
 }  // namespace holdfast::link

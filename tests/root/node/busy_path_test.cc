@@ -17,7 +17,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace busy_path_test {
 
 using test::MountSpec;
 using test::MountUse;
@@ -82,5 +82,5 @@ TEST_CASE_METHOD(NodeFixture, "one call at a time at a path, whatever leads ther
   REQUIRE_OK(Unstage(id));
 }
 
-}  // namespace
+}  // namespace busy_path_test
 }  // namespace holdfast::node

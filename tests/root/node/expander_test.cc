@@ -13,7 +13,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace expander_test {
 
 using test::BlockSpec;
 using test::BlockUse;
@@ -110,5 +110,5 @@ TEST_CASE_METHOD(Fixture, "a volume mounted for reading only waits for its next 
   REQUIRE_OK(Unstage(id));
 }
 
-}  // namespace
+}  // namespace expander_test
 }  // namespace holdfast::node

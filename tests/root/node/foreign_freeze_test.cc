@@ -21,7 +21,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace foreign_freeze_test {
 
 using test::MountSpec;
 using test::NodeFixture;
@@ -193,5 +193,5 @@ TEST_CASE_METHOD(Fixture, "a repeated stage grows what is mounted and has no mar
   REQUIRE_OK(Unstage(id));
 }
 
-}  // namespace
+}  // namespace foreign_freeze_test
 }  // namespace holdfast::node

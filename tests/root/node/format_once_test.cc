@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace format_once_test {
 
 using test::FilePoolFixture;
 using test::MountSpec;
@@ -171,5 +171,5 @@ TEST_CASE_METHOD(Fixture, "a volume that is being made or deleted is not formatt
   CHECK((Content() == std::string(kSize, '\0')));
 }
 
-}  // namespace
+}  // namespace format_once_test
 }  // namespace holdfast::node

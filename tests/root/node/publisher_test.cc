@@ -15,7 +15,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace publisher_test {
 
 namespace stdfs = std::filesystem;
 using test::BlockSpec;
@@ -331,5 +331,5 @@ TEST_CASE_METHOD(Block, "a raw block target that is no bind of ours is left alon
   }
 }
 
-}  // namespace
+}  // namespace publisher_test
 }  // namespace holdfast::node

@@ -14,7 +14,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace stage_reconciler_test {
 
 using test::BlockSpec;
 using test::BlockUse;
@@ -212,5 +212,5 @@ TEST_CASE_METHOD(Fixture,
   CHECK_FALSE(std::filesystem::exists(used));
 }
 
-}  // namespace
+}  // namespace stage_reconciler_test
 }  // namespace holdfast::node

@@ -17,7 +17,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace staged_growth_test {
 
 using test::MountSpec;
 using test::NodeFixture;
@@ -117,5 +117,5 @@ TEST_CASE_METHOD(NodeFixture,
   CheckGone(id);
 }
 
-}  // namespace
+}  // namespace staged_growth_test
 }  // namespace holdfast::node

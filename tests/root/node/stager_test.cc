@@ -13,7 +13,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace stager_test {
 
 using test::BlockSpec;
 using test::BlockUse;
@@ -289,5 +289,5 @@ TEST_CASE_METHOD(NodeFixture, "nothing is checked or grown offline while a pod h
   REQUIRE_OK(Unstage(id));
 }
 
-}  // namespace
+}  // namespace stager_test
 }  // namespace holdfast::node

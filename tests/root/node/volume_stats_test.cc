@@ -14,7 +14,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::node {
-namespace {
+namespace volume_stats_test {
 
 using test::BlockSpec;
 using test::BlockUse;
@@ -132,5 +132,5 @@ TEST_CASE_METHOD(Fixture, "a volume staged for reading only is not abnormal for 
   REQUIRE_OK(Unstage(id));
 }
 
-}  // namespace
+}  // namespace volume_stats_test
 }  // namespace holdfast::node

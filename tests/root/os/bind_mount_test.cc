@@ -23,7 +23,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace bind_mount_test {
 
 using test::AttachedLoop;
 using test::CanWrite;
@@ -237,5 +237,5 @@ TEST_CASE("mount points with strange names are found") {
   RequireOk(Unmount(target));
 }
 
-}  // namespace
+}  // namespace bind_mount_test
 }  // namespace holdfast::os

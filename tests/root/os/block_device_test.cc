@@ -13,7 +13,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace block_device_test {
 
 using test::AttachedLoop;
 using test::ImageFile;
@@ -132,5 +132,5 @@ TEST_CASE("FlushBlockDevice brings buffered writes to the image") {
   CHECK(std::string(text, sizeof(text)) == "flushed");
 }
 
-}  // namespace
+}  // namespace block_device_test
 }  // namespace holdfast::os

@@ -18,7 +18,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace host_filesystem_test {
 
 using test::MountedFilesystem;
 using test::TempDirectory;
@@ -153,5 +153,5 @@ TEST_CASE("direct I/O is offered in the unit of the device below, and the loop d
 
 TEST_CASE("this test may mount, so it has CAP_SYS_ADMIN") { CHECK(HasCapSysAdmin()); }
 
-}  // namespace
+}  // namespace host_filesystem_test
 }  // namespace holdfast::os

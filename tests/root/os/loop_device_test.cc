@@ -26,7 +26,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace loop_device_test {
 
 using test::AttachedLoop;
 using test::FindLoop;
@@ -388,5 +388,5 @@ TEST_CASE("a number whose node is mounted somewhere is not attached to") {
   CHECK_FALSE(BoundNodes::Read()->Has(fmt::format("loop{}", index)));
 }
 
-}  // namespace
+}  // namespace loop_device_test
 }  // namespace holdfast::os

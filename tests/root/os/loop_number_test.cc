@@ -21,7 +21,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace loop_number_test {
 
 using test::AttachedLoop;
 using test::FindLoop;
@@ -176,5 +176,5 @@ TEST_CASE("write protection stays on a device that could not be detached") {
   CHECK(SysfsText(loop->index, "ro") == "1");
 }
 
-}  // namespace
+}  // namespace loop_number_test
 }  // namespace holdfast::os

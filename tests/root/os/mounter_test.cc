@@ -22,7 +22,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace mounter_test {
 
 using test::AttachedLoop;
 using test::CanWrite;
@@ -290,5 +290,5 @@ TEST_CASE("a mount that a starting child still has a descriptor on is not busy f
   CHECK(Mounted(target).id == 0);
 }
 
-}  // namespace
+}  // namespace mounter_test
 }  // namespace holdfast::os

@@ -16,7 +16,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace request_path_test {
 
 using test::TempDirectory;
 
@@ -100,5 +100,5 @@ TEST_CASE("making a directory where one is mounted changes nothing") {
   CHECK(Unmount(target).ok());
 }
 
-}  // namespace
+}  // namespace request_path_test
 }  // namespace holdfast::os

@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::server {
-namespace {
+namespace reconciler_test {
 
 namespace stdfs = std::filesystem;
 using std::chrono::milliseconds;
@@ -149,5 +149,5 @@ TEST_CASE_METHOD(Fixture, "it stops at once, before, between and within rounds")
   CHECK(stdfs::is_empty(pool_path() + "/volumes"));
 }
 
-}  // namespace
+}  // namespace reconciler_test
 }  // namespace holdfast::server

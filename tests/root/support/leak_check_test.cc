@@ -19,7 +19,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::test {
-namespace {
+namespace leak_check_test {
 
 constexpr std::chrono::milliseconds kNow{0};
 
@@ -94,5 +94,5 @@ TEST_CASE("a directory that is left behind is found") {
   CHECK(FindLeaks(before, kNow).back().starts_with("file '" + leak.path()));
 }
 
-}  // namespace
+}  // namespace leak_check_test
 }  // namespace holdfast::test

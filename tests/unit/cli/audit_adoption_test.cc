@@ -9,7 +9,7 @@
 #include "support/audit_scene.h"
 
 namespace holdfast::cli {
-namespace {
+namespace audit_adoption_test {
 
 using Catch::Matchers::Contains;
 using nlohmann::json;
@@ -177,5 +177,5 @@ TEST_CASE("only old volumes without a PersistentVolume may be deleted") {
   CHECK_THAT(check({"s:" + old}), Contains("is not the id of a volume"));
 }
 
-}  // namespace
+}  // namespace audit_adoption_test
 }  // namespace holdfast::cli

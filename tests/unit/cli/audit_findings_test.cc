@@ -8,7 +8,7 @@
 #include "support/audit_scene.h"
 
 namespace holdfast::cli {
-namespace {
+namespace audit_findings_test {
 
 using Catch::Matchers::Contains;
 
@@ -262,5 +262,5 @@ TEST_CASE("snapshots are compared if there is something to compare them with") {
   }
 }
 
-}  // namespace
+}  // namespace audit_findings_test
 }  // namespace holdfast::cli

@@ -10,7 +10,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::cli {
-namespace {
+namespace audit_objects_test {
 
 using Catch::Matchers::Contains;
 
@@ -201,5 +201,5 @@ TEST_CASE("a file is read, or the reason is given with its name") {
   CHECK_THAT(ProblemOfFile(path), Contains("larger than 512 MiB"));
 }
 
-}  // namespace
+}  // namespace audit_objects_test
 }  // namespace holdfast::cli

@@ -6,7 +6,7 @@
 #include "cli/inventory_selection.h"
 
 namespace holdfast::cli {
-namespace {
+namespace inventory_tables_test {
 
 constexpr char kThen[] = "2026-01-31T12:00:00Z";
 
@@ -63,5 +63,5 @@ TEST_CASE("a leftover is in the pool of its subject") {
   }
 }
 
-}  // namespace
+}  // namespace inventory_tables_test
 }  // namespace holdfast::cli

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 namespace holdfast::cli {
-namespace {
+namespace io_rates_test {
 
 admin::v1::Volume VolumeOf(std::int64_t requests, const std::string& device = "/dev/loop1") {
   admin::v1::Volume volume;
@@ -64,5 +64,5 @@ TEST_CASE("copies and thick snapshots that share blocks are work; what is comple
   CHECK((work[1].what == "unsharing" && work[1].done_bytes == 6 && work[1].all_bytes == 10));
 }
 
-}  // namespace
+}  // namespace io_rates_test
 }  // namespace holdfast::cli

@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::cli {
-namespace {
+namespace setting_flags_test {
 
 struct Sample {
   std::string key;
@@ -163,5 +163,5 @@ TEST_CASE("a wrong flag is named") {
               "--accept-moved-pool: there is no pool 'a'");
 }
 
-}  // namespace
+}  // namespace setting_flags_test
 }  // namespace holdfast::cli

@@ -9,7 +9,7 @@
 #include "support/memory_cluster.h"
 
 namespace holdfast::controller {
-namespace {
+namespace group_holders_test {
 
 using test::CreateOf;
 using test::MemoryNode;
@@ -251,5 +251,5 @@ TEST_CASE_METHOD(Fixture, "a node holds back no volumes of its own for others") 
   CHECK(carry().code() == grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-}  // namespace
+}  // namespace group_holders_test
 }  // namespace holdfast::controller

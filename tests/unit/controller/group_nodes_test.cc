@@ -12,7 +12,7 @@
 #include "support/memory_cluster.h"
 
 namespace holdfast::controller {
-namespace {
+namespace group_nodes_test {
 
 using test::CreateOf;
 using test::MemoryNode;
@@ -347,5 +347,5 @@ TEST_CASE_METHOD(Fixture, "a node carries out no command about a group that cann
   CHECK(carry(kEndGroup, end) == grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-}  // namespace
+}  // namespace group_nodes_test
 }  // namespace holdfast::controller

@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace group_service_test {
 
 using test::Value;
 using Steps = std::vector<std::string>;
@@ -236,5 +236,5 @@ TEST_CASE("an attempt whose coordinator is gone ends by itself") {
   }
 }
 
-}  // namespace
+}  // namespace group_service_test
 }  // namespace holdfast::controller

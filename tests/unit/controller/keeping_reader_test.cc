@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace keeping_reader_test {
 
 class Zeros final : public ContentReader {
  public:
@@ -48,5 +48,5 @@ TEST_CASE("a snapshot that is read is kept") {
   CHECK(pool.kept == before);
 }
 
-}  // namespace
+}  // namespace keeping_reader_test
 }  // namespace holdfast::controller

@@ -8,7 +8,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace parameters_test {
 
 absl::StatusOr<ClassParameters> Parse(const std::map<std::string, std::string>& given) {
   return ParseParameters({given.begin(), given.end()});
@@ -55,5 +55,5 @@ TEST_CASE("a wrong parameter is refused by its name") {
   CHECK_FAILS(Parse({{"csi.storage.k8s.io", "x"}}), kInvalidArgument, "unknown parameter");
 }
 
-}  // namespace
+}  // namespace parameters_test
 }  // namespace holdfast::controller

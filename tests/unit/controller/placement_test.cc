@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace placement_test {
 
 using Names = std::vector<std::string>;
 
@@ -169,5 +169,5 @@ TEST_CASE("a question about what no pool makes is answered with nothing") {
   CHECK_FAILS(ParseCapacityQuestion(request), kInvalidArgument, "colour");
 }
 
-}  // namespace
+}  // namespace placement_test
 }  // namespace holdfast::controller

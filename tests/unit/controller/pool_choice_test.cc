@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace pool_choice_test {
 
 struct Fixture {
   Fixture() {
@@ -95,5 +95,5 @@ TEST_CASE_METHOD(Fixture, "a pool that does not say what room it has is passed o
   CHECK(Chosen({.name = "pvc"}, {"slow", "fast"}) == "slow");
 }
 
-}  // namespace
+}  // namespace pool_choice_test
 }  // namespace holdfast::controller

@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace router_list_test {
 
 using std::chrono::milliseconds;
 using test::CreateOf;
@@ -120,5 +120,5 @@ TEST_CASE("no list before the nodes are back") {
   CHECK((absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)));
 }
 
-}  // namespace
+}  // namespace router_list_test
 }  // namespace holdfast::controller

@@ -8,7 +8,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace router_lost_test {
 
 using test::CreateOf;
 using test::MemoryNode;
@@ -69,5 +69,5 @@ TEST_CASE("a volume that was begun on a lost node is made elsewhere") {
   CHECK(other.Has("pv"));
 }
 
-}  // namespace
+}  // namespace router_lost_test
 }  // namespace holdfast::controller

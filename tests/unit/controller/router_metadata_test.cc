@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace router_metadata_test {
 
 using test::CreateOf;
 using test::MemoryNode;
@@ -87,5 +87,5 @@ TEST_CASE_METHOD(Fixture, "a node has only the codes of such a call, and has to 
   CHECK(test::CodeOf(Ask({.snapshot = "nonsense"})) == absl::StatusCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace router_metadata_test
 }  // namespace holdfast::controller

@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace router_snapshots_test {
 
 using test::CreateOf;
 using test::MemoryNode;
@@ -198,5 +198,5 @@ TEST_CASE_METHOD(Fixture, "a node is believed about its own snapshots only") {
   CHECK_FAILS(cluster.ListSnapshots(), kUnavailable, "is refused");
 }
 
-}  // namespace
+}  // namespace router_snapshots_test
 }  // namespace holdfast::controller

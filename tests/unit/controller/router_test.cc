@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace router_test {
 
 using Cluster = test::MemoryCluster;
 using test::CreateOf;
@@ -331,5 +331,5 @@ TEST_CASE("capacity: of all nodes, of one, of the controller's own pool") {
   CHECK(test::Value(cluster.Capacity()) == 5 * kGiB);
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace holdfast::controller

@@ -8,7 +8,7 @@
 #include "support/rpc_table.h"
 
 namespace holdfast::controller {
-namespace {
+namespace rpc_table_test {
 
 using test::Services;
 
@@ -109,5 +109,5 @@ TEST_CASE("what changes the room in a pool") {
   }
 }
 
-}  // namespace
+}  // namespace rpc_table_test
 }  // namespace holdfast::controller

@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace snapshot_metadata_service_test {
 
 using pool::Range;
 using pool::RangePage;
@@ -165,8 +165,8 @@ TEST_CASE("pages travel over the link as they are, and are checked") {
   const RangesQuestion question{.snapshot = kSnapshot, .base = "b", .offset = 5};
   const RangesQuestion read = ParseQuestion(ToMessage(question));
   CHECK((read.snapshot == kSnapshot && read.base == "b" && read.offset == 5));
-  CHECK_FALSE(ParseQuestion(ToMessage({.snapshot = kSnapshot})).base);
+  CHECK_FALSE(ParseQuestion(ToMessage(RangesQuestion{.snapshot = kSnapshot})).base);
 }
 
-}  // namespace
+}  // namespace snapshot_metadata_service_test
 }  // namespace holdfast::controller

@@ -8,7 +8,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace snapshot_request_test {
 
 using std::chrono::milliseconds;
 
@@ -40,5 +40,5 @@ TEST_CASE("a parameter of a snapshot class that means nothing is refused by name
   CHECK_FAILS(With("maxfreeze", "2s"), kInvalidArgument, "unknown parameter 'maxfreeze'");
 }
 
-}  // namespace
+}  // namespace snapshot_request_test
 }  // namespace holdfast::controller

@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace volume_creation_clones_test {
 
 using std::chrono::milliseconds;
 using test::CreateOf;
@@ -235,5 +235,5 @@ TEST_CASE_METHOD(Fixture, "a volume of the controller's own pools is held by the
   CHECK(own_calls == Methods{"hold " + of, "release " + of, "release " + of});
 }
 
-}  // namespace
+}  // namespace volume_creation_clones_test
 }  // namespace holdfast::controller

@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace volume_creation_test {
 
 using std::chrono::milliseconds;
 using test::CreateOf;
@@ -365,5 +365,5 @@ TEST_CASE("a snapshot of the controller's own pools is read by the node itself")
   CHECK_FALSE(n1.Has("late"));
 }
 
-}  // namespace
+}  // namespace volume_creation_test
 }  // namespace holdfast::controller

@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::controller {
-namespace {
+namespace volume_requests_test {
 
 using csi::v1::CreateVolumeRequest;
 using csi::v1::VolumeCapability;
@@ -143,5 +143,5 @@ TEST_CASE_METHOD(Fixture, "options of mkfs make no sense for raw block") {
   CHECK_FAILS(Parse(request), kInvalidArgument, "mkfsOptions");
 }
 
-}  // namespace
+}  // namespace volume_requests_test
 }  // namespace holdfast::controller

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace holdfast {
-namespace {
+namespace bytes_test {
 
 constexpr Bytes kMax = std::numeric_limits<Bytes>::max();
 
@@ -80,5 +80,5 @@ TEST_CASE("FormatBytes writes for people") {
   CHECK(FormatBytes(value) == expected);
 }
 
-}  // namespace
+}  // namespace bytes_test
 }  // namespace holdfast

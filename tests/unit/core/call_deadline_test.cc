@@ -5,7 +5,7 @@
 #include <thread>
 
 namespace holdfast {
-namespace {
+namespace call_deadline_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -51,5 +51,5 @@ TEST_CASE("a deadline is that of its thread and ends with its call") {
   CHECK(WithinCallDeadline(hours(2)) == hours(2));
 }
 
-}  // namespace
+}  // namespace call_deadline_test
 }  // namespace holdfast

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace checked_json_test {
 
 using nlohmann::json;
 
@@ -61,5 +61,5 @@ TEST_CASE("text that is no checked object is refused, naming what it was meant t
   }
 }
 
-}  // namespace
+}  // namespace checked_json_test
 }  // namespace holdfast::pool

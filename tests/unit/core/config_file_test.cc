@@ -10,7 +10,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast {
-namespace {
+namespace config_file_test {
 
 absl::StatusOr<Config> Parse(const std::string& yaml) {
   return ParseConfig(yaml, server::KnownPoolSyntaxes());
@@ -146,5 +146,5 @@ TEST_CASE("a file is named in its errors, and must be there") {
   CHECK(test::Value(Load(directory.path("good.yaml"))).node_id == "n1");
 }
 
-}  // namespace
+}  // namespace config_file_test
 }  // namespace holdfast

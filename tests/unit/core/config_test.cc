@@ -8,7 +8,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace config_test {
 
 Config ValidConfig() {
   Config config;
@@ -163,5 +163,5 @@ TEST_CASE("the path of a CSI endpoint") {
   CHECK_FAILS(SocketPath("/" + std::string(107, 'x')), kInvalidArgument, "longer than 107");
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace holdfast

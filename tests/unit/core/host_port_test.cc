@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace host_port_test {
 
 TEST_CASE("addresses as people write them") {
   const auto check = [](const char* text, const char* host, int port) {
@@ -35,5 +35,5 @@ TEST_CASE("what is no address is refused") {
   }
 }
 
-}  // namespace
+}  // namespace host_port_test
 }  // namespace holdfast

@@ -9,7 +9,7 @@
 #include "core/key_lock.h"
 
 namespace holdfast {
-namespace {
+namespace key_lock_concurrency_test {
 
 constexpr int kThreads = 8;
 constexpr int kKeys = 3;
@@ -78,5 +78,5 @@ TEST_CASE("calls wait for work in the background, which does without where a cal
   CHECK(counters[0] + counters[1] + counters[2] == 2 * kRounds);
 }
 
-}  // namespace
+}  // namespace key_lock_concurrency_test
 }  // namespace holdfast

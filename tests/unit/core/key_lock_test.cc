@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace holdfast {
-namespace {
+namespace key_lock_test {
 
 TEST_CASE("a held key is refused at once with the operation that holds it") {
   KeyLock locks;
@@ -98,5 +98,5 @@ TEST_CASE("a call waits for work in the background, but not for ever") {
   CHECK(granted);
 }
 
-}  // namespace
+}  // namespace key_lock_test
 }  // namespace holdfast

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace holdfast {
-namespace {
+namespace kubernetes_name_test {
 
 TEST_CASE("names that Kubernetes objects can have") {
   for (const char* const name : {"a", "0", "orders", "pvc-0b7f1f2a", "db.example.com", "a--b"}) {
@@ -32,5 +32,5 @@ TEST_CASE("what was asked for has at least one name, and no impossible one") {
   CHECK_FALSE(IsSound({.name_space = "shop", .name = "Orders", .content = "pvc-1"}));
 }
 
-}  // namespace
+}  // namespace kubernetes_name_test
 }  // namespace holdfast

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace holdfast {
-namespace {
+namespace kubernetes_quantity_test {
 
 TEST_CASE("a quantity is what Kubernetes takes it for") {
   const auto [text, bytes] = GENERATE(table<std::string, Bytes>({
@@ -55,5 +55,5 @@ TEST_CASE("a size is written exactly, with the largest suffix") {
   CHECK(ParseQuantity(FormatQuantity(size)).value() == size);
 }
 
-}  // namespace
+}  // namespace kubernetes_quantity_test
 }  // namespace holdfast

@@ -17,7 +17,7 @@
 #include "os/unique_fd.h"
 
 namespace holdfast {
-namespace {
+namespace line_writer_test {
 
 using namespace std::chrono_literals;
 
@@ -135,5 +135,5 @@ TEST_CASE_METHOD(Fixture, "lines of many threads are neither mixed nor lost") {
   CHECK(next == std::vector<int>(8, 200));
 }
 
-}  // namespace
+}  // namespace line_writer_test
 }  // namespace holdfast

@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace log_test {
 
 using nlohmann::json;
 
@@ -121,5 +121,5 @@ TEST_CASE("a call's line tells who, what, how long and why") {
   CHECK_FALSE(lines[1].contains("error"));
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace holdfast

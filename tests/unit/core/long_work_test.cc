@@ -7,7 +7,7 @@
 #include "core/call_deadline.h"
 
 namespace holdfast {
-namespace {
+namespace long_work_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -98,5 +98,5 @@ TEST_CASE("what is let go of does not end what came after it") {
   followed.get_future().wait();
 }
 
-}  // namespace
+}  // namespace long_work_test
 }  // namespace holdfast

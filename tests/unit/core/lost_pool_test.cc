@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace lost_pool_test {
 
 constexpr char kUuid[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
 constexpr char kOther[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a002";
@@ -37,5 +37,5 @@ TEST_CASE("a pool may be declared twice, but with one id") {
   CHECK_FAILS(ParseLostPools({Text("n1/a"), Text("n1/a", kOther)}), kInvalidArgument, "two ids");
 }
 
-}  // namespace
+}  // namespace lost_pool_test
 }  // namespace holdfast

@@ -6,7 +6,7 @@
 #include "core/status.h"
 
 namespace holdfast {
-namespace {
+namespace message_text_test {
 
 TEST_CASE("a message that is fit stays as it is") {
   for (const std::string text : {"", "volume 'pv' is not there",
@@ -55,5 +55,5 @@ TEST_CASE("every status is made of such text") {
   CHECK(MessageOf(Annotate(status, "more")).size() <= kMaxMessageText);
 }
 
-}  // namespace
+}  // namespace message_text_test
 }  // namespace holdfast

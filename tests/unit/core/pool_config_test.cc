@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace pool_config_test {
 
 absl::Status RequireShelf(const std::string& location, const PoolKeys& keys) {
   if (location.empty()) return InvalidArgument("a shelf is missing");
@@ -86,5 +86,5 @@ TEST_CASE("the keys that select storage tell pools of one location apart") {
   CHECK_FALSE(same("a=tape:x", "b=drum:x"));
 }
 
-}  // namespace
+}  // namespace pool_config_test
 }  // namespace holdfast

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace retention_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -38,5 +38,5 @@ TEST_CASE("it is written in the largest unit that fits") {
   CHECK(FormatRetention(hours(48)) == "2d");
 }
 
-}  // namespace
+}  // namespace retention_test
 }  // namespace holdfast

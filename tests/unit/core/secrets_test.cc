@@ -10,7 +10,7 @@
 #include "support/rpc_table.h"
 
 namespace holdfast {
-namespace {
+namespace secrets_test {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
@@ -115,5 +115,5 @@ TEST_CASE("no secret of any request is logged or answered") {
                               "NodeStageVolume", "NodePublishVolume", "NodeExpandVolume"});
 }
 
-}  // namespace
+}  // namespace secrets_test
 }  // namespace holdfast

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace holdfast {
-namespace {
+namespace semaphore_test {
 
 using namespace std::chrono_literals;
 
@@ -50,5 +50,5 @@ TEST_CASE("who waits gets the permit that is given back") {
   CHECK(done == 8);
 }
 
-}  // namespace
+}  // namespace semaphore_test
 }  // namespace holdfast

@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace settings_test {
 
 struct Documented {
   std::string flag;
@@ -103,5 +103,5 @@ TEST_CASE("an unknown setting is named, with the closest one or all") {
               "unknown setting 'colour'; known: role, endpoint");
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace holdfast

@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace status_test {
 
 absl::Status FailAt(int step, int& reached) {
   for (reached = 0; reached < 3; ++reached) {
@@ -96,5 +96,5 @@ TEST_CASE("a value is unpacked, an error handed on") {
   CHECK_FAILS(Doubled(Aborted("busy")), kAborted, "busy");
 }
 
-}  // namespace
+}  // namespace status_test
 }  // namespace holdfast

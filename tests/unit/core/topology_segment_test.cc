@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace topology_segment_test {
 
 using Segments = std::vector<TopologySegment>;
 
@@ -69,5 +69,5 @@ TEST_CASE("a node has one value for each key, and leaves out a key without a val
   CHECK_FAILS(ParseNodeTopology({"a/zone=1", "a/b/c="}), kInvalidArgument, "name 'b/c'");
 }
 
-}  // namespace
+}  // namespace topology_segment_test
 }  // namespace holdfast

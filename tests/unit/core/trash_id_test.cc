@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace holdfast {
-namespace {
+namespace trash_id_test {
 
 const std::string kUuid = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
 const absl::Time kTime =
@@ -56,5 +56,5 @@ TEST_CASE("a clock that is far off makes a key all the same") {
   }
 }
 
-}  // namespace
+}  // namespace trash_id_test
 }  // namespace holdfast

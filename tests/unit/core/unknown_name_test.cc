@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace unknown_name_test {
 
 constexpr std::string_view kKnown[] = {"stateDir", "linkToken", "linkTokenKeys", "pools", "fs"};
 
@@ -49,5 +49,5 @@ TEST_CASE("an unknown name is answered with a question or a list") {
               "unknown key 'colour'; known: stateDir, linkToken, linkTokenKeys, pools, fs");
 }
 
-}  // namespace
+}  // namespace unknown_name_test
 }  // namespace holdfast

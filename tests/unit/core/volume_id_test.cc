@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 namespace holdfast {
-namespace {
+namespace volume_id_test {
 
 const std::string kUuid = "886313e1-3b8a-5372-9b90-0c9aee199e5d";
 
@@ -122,5 +122,5 @@ TEST_CASE("the name of a member says of which group it is") {
   }
 }
 
-}  // namespace
+}  // namespace volume_id_test
 }  // namespace holdfast

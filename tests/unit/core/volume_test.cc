@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace volume_test {
 
 constexpr Bytes kMax = std::numeric_limits<Bytes>::max();
 
@@ -145,5 +145,5 @@ TEST_CASE("capacity ranges") {
   }
 }
 
-}  // namespace
+}  // namespace volume_test
 }  // namespace holdfast

@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast {
-namespace {
+namespace volume_use_test {
 
 Volume Ext4Volume() {
   Volume volume;
@@ -123,5 +123,5 @@ TEST_CASE("how nodes share a volume follows from the access mode") {
   CHECK_FALSE(IsReaderOnly(AccessMode::kMultiNodeSingleWriter));
 }
 
-}  // namespace
+}  // namespace volume_use_test
 }  // namespace holdfast

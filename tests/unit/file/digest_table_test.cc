@@ -18,7 +18,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace digest_table_test {
 
 constexpr Bytes kCapacity = 5 * kDigestBlock + 4096;  // the last block is a short one
 
@@ -233,5 +233,5 @@ TEST_CASE("a shorter base ends within a block") {
   CHECK(changed == (last == 'a' ? pool::Ranges{} : pool::Ranges{{5 * kDigestBlock, kCapacity}}));
 }
 
-}  // namespace
+}  // namespace digest_table_test
 }  // namespace holdfast::file

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace eviction_test {
 
 constexpr Bytes kDisk = 100 * kGiB;
 
@@ -48,5 +48,5 @@ TEST_CASE("what is no configuration of a kubelet is refused") {
   }
 }
 
-}  // namespace
+}  // namespace eviction_test
 }  // namespace holdfast::file

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::file {
-namespace {
+namespace file_kind_test {
 
 absl::StatusOr<PoolConfig> Parse(std::string_view text) {
   const std::array<const PoolSyntax*, 1> kinds{&FileSyntax()};
@@ -48,5 +48,5 @@ TEST_CASE("two pools in one directory are the same storage, whatever their keys 
   CHECK(IsSameStorage(test::Value(Parse("a=file:/a,reserve=1%")), test::Value(Parse("b=file:/a"))));
 }
 
-}  // namespace
+}  // namespace file_kind_test
 }  // namespace holdfast::file

@@ -13,7 +13,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace image_changes_test {
 
 using os::ExtentMap;
 using os::MappedExtent;
@@ -155,5 +155,5 @@ TEST_CASE("data is found where it was written") {
   CHECK(rest.ranges == CutTo(page.ranges, {3 * kMiB, capacity}));
 }
 
-}  // namespace
+}  // namespace image_changes_test
 }  // namespace holdfast::file

@@ -17,7 +17,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace kept_digests_test {
 
 constexpr Bytes kCapacity = 2 * kDigestBlock;
 const std::string kVolume = "5b0cf0a4-58e5-5b9e-8f0f-2d5c8f4d0001";
@@ -218,5 +218,5 @@ TEST_CASE("of each volume the tables that were made last are needed") {
   CHECK(os::ExistsAt(kept.get(), "notes"));
 }
 
-}  // namespace
+}  // namespace kept_digests_test
 }  // namespace holdfast::file

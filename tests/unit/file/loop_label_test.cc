@@ -5,7 +5,7 @@
 #include <string>
 
 namespace holdfast::file {
-namespace {
+namespace loop_label_test {
 
 constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
 
@@ -40,5 +40,5 @@ TEST_CASE("the path of an image tells the volume by its end") {
   }
 }
 
-}  // namespace
+}  // namespace loop_label_test
 }  // namespace holdfast::file

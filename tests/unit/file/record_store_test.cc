@@ -11,7 +11,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::file {
-namespace {
+namespace record_store_test {
 
 std::string Uuid(int number) { return fmt::format("0b7f1f2a-58e5-5b9e-8f0f-{:012d}", number); }
 
@@ -162,5 +162,5 @@ TEST_CASE_METHOD(Fixture, "only names that are uuids are volumes") {
   CHECK(test::Value(RecordStore::Uuids(volumes.fd())) == std::vector<std::string>{Uuid(1)});
 }
 
-}  // namespace
+}  // namespace record_store_test
 }  // namespace holdfast::file

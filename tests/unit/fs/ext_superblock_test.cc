@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 namespace holdfast::fs {
-namespace {
+namespace ext_superblock_test {
 
 constexpr std::uint32_t kGroup = 32768;  // blocks of one group, 128 MiB
 constexpr std::uint32_t kMetadata = 600;
@@ -60,5 +60,5 @@ TEST_CASE("ext groups of 1 KiB blocks start at block 1") {
   CHECK(ReachableBlocks(superblock, (8193 + 8192 + 3) * 1024) == 8193 + 8192);
 }
 
-}  // namespace
+}  // namespace ext_superblock_test
 }  // namespace holdfast::fs

@@ -6,7 +6,7 @@
 #include "fs/filesystem.h"
 
 namespace holdfast::fs {
-namespace {
+namespace mkfs_options_test {
 
 using Words = std::vector<std::string>;
 
@@ -166,5 +166,5 @@ TEST_CASE("mkfs options that reach beyond the filesystem's shape are refused") {
   CHECK_THAT(MessageOf(status), Catch::Contains("mkfs." + type));
 }
 
-}  // namespace
+}  // namespace mkfs_options_test
 }  // namespace holdfast::fs

@@ -9,7 +9,7 @@
 #include "support/served_hub.h"
 
 namespace holdfast::link {
-namespace {
+namespace hub_settle_test {
 
 using std::chrono::milliseconds;
 using Controller = test::ServedHub;
@@ -65,5 +65,5 @@ TEST_CASE("waiting for more nodes") {
   CHECK_FALSE(settled.hub.WaitForMoreThan(0, Patience()));
 }
 
-}  // namespace
+}  // namespace hub_settle_test
 }  // namespace holdfast::link

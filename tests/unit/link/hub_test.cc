@@ -11,7 +11,7 @@
 #include "support/served_hub.h"
 
 namespace holdfast::link {
-namespace {
+namespace hub_test {
 
 using std::chrono::milliseconds;
 using test::Await;
@@ -339,5 +339,5 @@ TEST_CASE("who bounds the connections hears of each stream, and can refuse it") 
   Await([&] { return watch.over == 2; });
 }
 
-}  // namespace
+}  // namespace hub_test
 }  // namespace holdfast::link

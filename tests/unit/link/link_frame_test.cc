@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::link {
-namespace {
+namespace link_frame_test {
 
 // As every server of gRPC does.
 const grpc::internal::GrpcLibraryInitializer kLibrary;
@@ -118,5 +118,5 @@ TEST_CASE("bytes that are no message are refused") {
   }
 }
 
-}  // namespace
+}  // namespace link_frame_test
 }  // namespace holdfast::link

@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::link {
-namespace {
+namespace lost_pools_test {
 
 constexpr char kLost[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
 constexpr char kOther[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a002";
@@ -41,5 +41,5 @@ TEST_CASE("which nodes have lost pools is known by name") {
   CHECK_FALSE(lost.HasNode("n2"));
 }
 
-}  // namespace
+}  // namespace lost_pools_test
 }  // namespace holdfast::link

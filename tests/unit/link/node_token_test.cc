@@ -15,7 +15,7 @@ extern "C" {
 #include "support/outcome.h"
 
 namespace holdfast::link {
-namespace {
+namespace node_token_test {
 
 using nlohmann::json;
 
@@ -214,5 +214,5 @@ TEST_CASE("a refusal does not repeat the token") {
   CHECK(std::string(refused.status().message()).find(token.substr(0, 12)) == std::string::npos);
 }
 
-}  // namespace
+}  // namespace node_token_test
 }  // namespace holdfast::link

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::link {
-namespace {
+namespace pool_checks_test {
 
 constexpr char kUuid[] = "6b8f3c1e-5f0a-4b43-9a53-0d5cf6f6a001";
 
@@ -76,5 +76,5 @@ TEST_CASE("what a node says of its pools is bounded") {
   CHECK(pool.thin().maximum_volume_size().value() == 0);
 }
 
-}  // namespace
+}  // namespace pool_checks_test
 }  // namespace holdfast::link

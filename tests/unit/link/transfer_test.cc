@@ -15,7 +15,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::link {
-namespace {
+namespace transfer_test {
 
 using std::chrono::milliseconds;
 using test::Await;
@@ -252,5 +252,5 @@ TEST_CASE("what is not what the source read is not written") {
   CHECK_FAILS(TakeFrom(v1::Part()), kInvalidArgument, "out of order");
 }
 
-}  // namespace
+}  // namespace transfer_test
 }  // namespace holdfast::link

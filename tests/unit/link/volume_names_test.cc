@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::link {
-namespace {
+namespace volume_names_test {
 
 using Names = std::vector<std::string>;
 
@@ -153,5 +153,5 @@ TEST_CASE("what a node cannot name") {
   CHECK(absl::IsResourceExhausted(added));
 }
 
-}  // namespace
+}  // namespace volume_names_test
 }  // namespace holdfast::link

@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::os {
-namespace {
+namespace descriptor_gates_test {
 
 TEST_CASE("a claim that hangs with its device keeps no child from starting") {
   std::promise<void> claimed;
@@ -26,5 +26,5 @@ TEST_CASE("a claim that hangs with its device keeps no child from starting") {
   CHECK(result->exit_code == 0);
 }
 
-}  // namespace
+}  // namespace descriptor_gates_test
 }  // namespace holdfast::os

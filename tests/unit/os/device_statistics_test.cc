@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::os {
-namespace {
+namespace device_statistics_test {
 
 TEST_CASE("the kernel's counters are in requests and in sectors of 512 bytes") {
   const DeviceStatistics counted = test::Value(
@@ -28,5 +28,5 @@ TEST_CASE("a device that is not there has none") {
   CHECK(absl::IsNotFound(ReadDeviceStatistics(0).status()));
 }
 
-}  // namespace
+}  // namespace device_statistics_test
 }  // namespace holdfast::os

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 namespace holdfast::os {
-namespace {
+namespace device_use_test {
 
 TEST_CASE("a mounted node is known by its name alone") {
   const BoundNodes nodes(
@@ -18,5 +18,5 @@ TEST_CASE("a mounted node is known by its name alone") {
   }
 }
 
-}  // namespace
+}  // namespace device_use_test
 }  // namespace holdfast::os

@@ -10,7 +10,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace file_replacement_test {
 
 constexpr std::size_t kPage = 4096;
 
@@ -58,5 +58,5 @@ TEST_CASE("a process of an older version, which locks the file alone, is noticed
               "held by another process");
 }
 
-}  // namespace
+}  // namespace file_replacement_test
 }  // namespace holdfast::os

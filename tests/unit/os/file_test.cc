@@ -10,7 +10,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace file_test {
 
 using test::TempDirectory;
 
@@ -176,5 +176,5 @@ TEST_CASE("Sync names what could not be synced") {
   CHECK_THAT(MessageOf(status), Catch::Contains("'the pool'"));
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace holdfast::os

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace holdfast::os {
-namespace {
+namespace mount_flags_test {
 
 TEST_CASE("plain mount options are taken") {
   const std::string flag = GENERATE(
@@ -83,5 +83,5 @@ TEST_CASE("flags are joined by commas") {
   CHECK(JoinMountFlags({"a", "context=\"b,c\"", "d"}) == "a,context=\"b,c\",d");
 }
 
-}  // namespace
+}  // namespace mount_flags_test
 }  // namespace holdfast::os

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace holdfast::os {
-namespace {
+namespace mount_table_test {
 
 MountTable ParseTable(const std::string& text) {
   auto table = MountTable::Parse(text);
@@ -225,5 +225,5 @@ TEST_CASE("copies of one mount at several paths are told from mounts at several 
   CHECK_FALSE(one_place(5, 7));
 }
 
-}  // namespace
+}  // namespace mount_table_test
 }  // namespace holdfast::os

@@ -16,7 +16,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace process_test {
 
 using std::chrono::milliseconds;
 using test::TempDirectory;
@@ -184,5 +184,5 @@ TEST_CASE("threads run commands side by side and each gets its own child's resul
   CHECK(wrong == std::vector<int>(kThreads, 0));
 }
 
-}  // namespace
+}  // namespace process_test
 }  // namespace holdfast::os

@@ -17,7 +17,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::os {
-namespace {
+namespace process_usage_test {
 
 ProcessUsage Usage() { return test::Value(MeasureProcess()); }
 
@@ -61,5 +61,5 @@ TEST_CASE("processor time passes with work, and the start stays where it was") {
   CHECK(Usage().started_at == before.started_at);
 }
 
-}  // namespace
+}  // namespace process_usage_test
 }  // namespace holdfast::os

@@ -13,7 +13,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace request_path_test {
 
 using test::TempDirectory;
 
@@ -158,5 +158,5 @@ TEST_CASE("only what is empty is removed") {
   }
 }
 
-}  // namespace
+}  // namespace request_path_test
 }  // namespace holdfast::os

@@ -15,7 +15,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::os {
-namespace {
+namespace thaw_guard_test {
 
 using std::chrono::seconds;
 
@@ -54,5 +54,5 @@ TEST_CASE("a guard that has started holds none of this process's other descripto
   }
 }
 
-}  // namespace
+}  // namespace thaw_guard_test
 }  // namespace holdfast::os

@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace awaited_pool_test {
 
 using std::chrono::milliseconds;
 using test::MemoryPool;
@@ -235,5 +235,5 @@ TEST_CASE("a pool that stops answering is found out once, not by every question"
   while (!pool.CheckReady().ok()) std::this_thread::yield();
 }
 
-}  // namespace
+}  // namespace awaited_pool_test
 }  // namespace holdfast::pool

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace changed_ranges_test {
 
 constexpr Bytes kUnit = kRangeGranularity;
 constexpr int kUnits = 64;
@@ -143,5 +143,5 @@ TEST_CASE("what the base did not have has changed") {
   REQUIRE_OK(CheckPage(none, 64 * kUnit, 0));
 }
 
-}  // namespace
+}  // namespace changed_ranges_test
 }  // namespace holdfast::pool

@@ -10,7 +10,7 @@
 #include "simulator/memory_volumes.h"
 
 namespace holdfast::conformance {
-namespace {
+namespace conformance_test {
 
 class NoFaults final : public simulator::Faults {
  public:
@@ -128,5 +128,5 @@ TEST_CASE("a shared pool in memory conforms") {
   CheckLivesWithFaults(pool);
 }
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace holdfast::conformance

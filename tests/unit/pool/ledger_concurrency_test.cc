@@ -14,7 +14,7 @@
 #include "pool/ledger.h"
 
 namespace holdfast::pool {
-namespace {
+namespace ledger_concurrency_test {
 
 constexpr int kThreads = 8;
 constexpr Bytes kReserve = 100;
@@ -158,5 +158,5 @@ TEST_CASE("grants given back by many threads leave nothing behind") {
   CHECK(ledger.Provisioned(Provisioning::kThin) == 10);
 }
 
-}  // namespace
+}  // namespace ledger_concurrency_test
 }  // namespace holdfast::pool

@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace ledger_model_test {
 
 constexpr Bytes kTotal = 1'000'000;
 
@@ -169,5 +169,5 @@ TEST_CASE("the ledger decides as the rule says, whatever happened before") {
   CHECK(refused > 500);
 }
 
-}  // namespace
+}  // namespace ledger_model_test
 }  // namespace holdfast::pool

@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace ledger_test {
 
 constexpr auto kThick = Provisioning::kThick;
 constexpr auto kThin = Provisioning::kThin;
@@ -284,5 +284,5 @@ TEST_CASE("sizes at the end of the number range do not wrap") {
   CHECK(ledger.LargestReservation(kThin, {huge, huge}) > huge);
 }
 
-}  // namespace
+}  // namespace ledger_test
 }  // namespace holdfast::pool

@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace pools_test {
 
 using test::MemoryPool;
 
@@ -118,5 +118,5 @@ TEST_CASE_METHOD(TwoPools, "a page after a pool that has gone goes on with the n
   CHECK(test::Value(pools.List(VolumeId{"zinc", "n1", kUuid}.ToString(), 0)).empty());
 }
 
-}  // namespace
+}  // namespace pools_test
 }  // namespace holdfast::pool

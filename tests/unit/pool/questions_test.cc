@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace questions_test {
 
 using namespace std::chrono_literals;
 using test::MemoryPool;
@@ -58,5 +58,5 @@ TEST_CASE_METHOD(Fixture, "a pool that hangs is asked no more until it answers; 
   CHECK(test::Value(AskName(hung)) == "hung");
 }
 
-}  // namespace
+}  // namespace questions_test
 }  // namespace holdfast::pool

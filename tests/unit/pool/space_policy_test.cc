@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace space_policy_test {
 
 TEST_CASE("a pool without keys has the documented space policy") {
   const SpacePolicy space = test::Value(ParseSpacePolicy({}));
@@ -57,5 +57,5 @@ TEST_CASE("a wrong space policy is refused, naming the key") {
   }
 }
 
-}  // namespace
+}  // namespace space_policy_test
 }  // namespace holdfast::pool

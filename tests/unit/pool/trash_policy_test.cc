@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace trash_policy_test {
 
 TEST_CASE("a pool keeps nothing that is deleted unless it says so") {
   const TrashPolicy none = test::Value(ParseTrashPolicy({{"reserve", "5%"}}));
@@ -24,5 +24,5 @@ TEST_CASE("a bad policy is refused by name") {
   CHECK_FAILS(ParseTrashPolicy({{"trash", "empty"}}), kInvalidArgument, "trash='empty'");
 }
 
-}  // namespace
+}  // namespace trash_policy_test
 }  // namespace holdfast::pool

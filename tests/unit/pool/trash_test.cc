@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace trash_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -98,5 +98,5 @@ TEST_CASE_METHOD(Fixture, "entries are counted, and the first deleted come first
   CHECK(trash.List().size() == 2);
 }
 
-}  // namespace
+}  // namespace trash_test
 }  // namespace holdfast::pool

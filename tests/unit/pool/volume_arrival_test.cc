@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_arrival_test {
 
 using simulator::Fault;
 using test::Value;
@@ -181,5 +181,5 @@ TEST_CASE_METHOD(Fixture, "a source that cannot become the volume is refused bef
   CHECK_FALSE(Exists());
 }
 
-}  // namespace
+}  // namespace volume_arrival_test
 }  // namespace holdfast::pool

@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_copy_test {
 
 using simulator::Fault;
 using test::Value;
@@ -258,5 +258,5 @@ TEST_CASE_METHOD(Fixture, "a thick copy gets storage of its own, a thin one goes
   CHECK_FALSE(volumes.FindLeftover(kCopy.uuid));
 }
 
-}  // namespace
+}  // namespace volume_copy_test
 }  // namespace holdfast::pool

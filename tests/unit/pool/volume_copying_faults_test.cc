@@ -12,7 +12,7 @@
 #include "support/stepping_backend.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_copying_faults_test {
 
 using simulator::Fault;
 
@@ -149,5 +149,5 @@ TEST_CASE("a copy in steps survives a fault at each of its primitives") {
   CHECK(struck > 50);
 }
 
-}  // namespace
+}  // namespace volume_copying_faults_test
 }  // namespace holdfast::pool

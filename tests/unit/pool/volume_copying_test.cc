@@ -11,7 +11,7 @@
 #include "support/stepping_backend.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_copying_test {
 
 using simulator::Fault;
 using test::Value;
@@ -287,5 +287,5 @@ TEST_CASE_METHOD(Fixture, "an unfinished growth of the source is ended first") {
   CHECK(machine.volumes.at(kOrigin.uuid)->now.record->grow_to_bytes == 0);
 }
 
-}  // namespace
+}  // namespace volume_copying_test
 }  // namespace holdfast::pool

@@ -9,7 +9,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_group_test {
 
 using simulator::Fault;
 using test::Value;
@@ -196,5 +196,5 @@ TEST_CASE_METHOD(Fixture, "a member that cannot be sealed is undone") {
   CHECK(IsGone());
 }
 
-}  // namespace
+}  // namespace volume_group_test
 }  // namespace holdfast::pool

@@ -12,7 +12,7 @@
 #include "support/stepping_backend.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_hold_test {
 
 using simulator::Fault;
 using test::Value;
@@ -153,5 +153,5 @@ TEST_CASE("no snapshot of the CO has the id of a held one") {
   CHECK(held != pool.IdForSnapshotName(source.ToString() + " copy"));
 }
 
-}  // namespace
+}  // namespace volume_hold_test
 }  // namespace holdfast::pool

@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_lifecycle_test {
 
 using simulator::Fault;
 
@@ -162,5 +162,5 @@ TEST_CASE_METHOD(Fixture, "a tombstone of another filesystem removes nothing") {
   CHECK(machine.volumes.contains(kUuid));
 }
 
-}  // namespace
+}  // namespace volume_lifecycle_test
 }  // namespace holdfast::pool

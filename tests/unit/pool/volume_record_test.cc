@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_record_test {
 
 constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
 constexpr char kFilesystemUuid[] = "7c0e4f3e-0000-4000-8000-000000000002";
@@ -308,5 +308,5 @@ TEST_CASE("missing, misnamed and mistyped fields are refused even under a right 
   }
 }
 
-}  // namespace
+}  // namespace volume_record_test
 }  // namespace holdfast::pool

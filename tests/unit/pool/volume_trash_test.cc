@@ -12,7 +12,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::pool {
-namespace {
+namespace volume_trash_test {
 
 using simulator::Fault;
 using std::chrono::hours;
@@ -305,5 +305,5 @@ TEST_CASE_METHOD(Fixture, "a snapshot of a group comes back as one of its own") 
   CHECK_FALSE(Value(volumes.Restore(key)).volume.group);
 }
 
-}  // namespace
+}  // namespace volume_trash_test
 }  // namespace holdfast::pool

@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::rbd {
-namespace {
+namespace ceph_access_test {
 
 absl::StatusOr<PoolConfig> Parse(std::string_view text) {
   const std::array<const PoolSyntax*, 1> kinds{&RbdSyntax()};
@@ -89,5 +89,5 @@ TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
   }
 }
 
-}  // namespace
+}  // namespace ceph_access_test
 }  // namespace holdfast::rbd

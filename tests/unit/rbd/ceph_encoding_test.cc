@@ -4,7 +4,7 @@
 #include "rbd/ceph_encoding.h"
 
 namespace holdfast::rbd {
-namespace {
+namespace ceph_encoding_test {
 
 using namespace std::string_literals;
 
@@ -45,5 +45,5 @@ TEST_CASE("what is missing reads as nothing, and shows") {
   CHECK_FALSE(text.ok());
 }
 
-}  // namespace
+}  // namespace ceph_encoding_test
 }  // namespace holdfast::rbd

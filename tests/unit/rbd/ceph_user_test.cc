@@ -8,7 +8,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::rbd {
-namespace {
+namespace ceph_user_test {
 
 constexpr char kKey[] = "AQAsomeKey+Text/0123456789ABCDEFGHIJKLMN==";
 constexpr char kSecretKey[] = "AQBkZ1RnAAAAABAAc2VudGluZWwtb2YtYS1rZXk=";
@@ -81,5 +81,5 @@ TEST_CASE("secrets that are missing, half or malformed are named, and not shown"
   }
 }
 
-}  // namespace
+}  // namespace ceph_user_test
 }  // namespace holdfast::rbd

@@ -5,7 +5,7 @@
 #include "rbd/image_name.h"
 
 namespace holdfast::rbd {
-namespace {
+namespace image_name_test {
 
 constexpr char kUuid[] = "0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
 
@@ -55,5 +55,5 @@ TEST_CASE("a number without a mapped image is nobody's") {
   CHECK(owner->kind == os::DeviceOwner::Kind::kNobody);
 }
 
-}  // namespace
+}  // namespace image_name_test
 }  // namespace holdfast::rbd

@@ -6,7 +6,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::rbd {
-namespace {
+namespace monitor_answers_test {
 
 TEST_CASE("what could still be stored in a pool") {
   const char answer[] =
@@ -162,5 +162,5 @@ TEST_CASE("whether a client is fenced") {
   CHECK_FAILS(ParseFenced(R"([{"address": ""}])", "10.0.0.1:0/12"), kInternal, "answer");
 }
 
-}  // namespace
+}  // namespace monitor_answers_test
 }  // namespace holdfast::rbd

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace holdfast::rbd {
-namespace {
+namespace recent_answer_test {
 
 // Monitors that answer on request, and count the queries.
 class Monitors {
@@ -47,5 +47,5 @@ TEST_CASE("of many callers one asks") {
   CHECK(monitors.asked() == 1);
 }
 
-}  // namespace
+}  // namespace recent_answer_test
 }  // namespace holdfast::rbd

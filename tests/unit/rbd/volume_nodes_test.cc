@@ -7,7 +7,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::rbd {
-namespace {
+namespace volume_nodes_test {
 
 DeviceClaim At(const char* node, Sharing sharing, bool read_only = false) {
   return DeviceClaim{.node = node,
@@ -104,5 +104,5 @@ TEST_CASE("a record of nodes that cannot be is believed in nothing") {
   CHECK_FAILS(DecodeNodes(changed), kInternal, "checksum");
 }
 
-}  // namespace
+}  // namespace volume_nodes_test
 }  // namespace holdfast::rbd

@@ -14,7 +14,7 @@
 #include "support/captured_stderr.h"
 
 namespace holdfast::rpc {
-namespace {
+namespace call_runner_test {
 
 const CallRunner::Call kQuiet{"Method", "", LogLevel::kDebug};
 
@@ -183,5 +183,5 @@ TEST_CASE("what stops refuses all calls, and waits for those that run") {
   CHECK(calls.Running().empty());
 }
 
-}  // namespace
+}  // namespace call_runner_test
 }  // namespace holdfast::rpc

@@ -11,7 +11,7 @@
 #include "support/rpc_table.h"
 
 namespace holdfast {
-namespace {
+namespace contract_test {
 
 using test::LeaveEmpty;
 using test::Rpc;
@@ -215,5 +215,5 @@ TEST_CASE("the plugin says who it is and what it has") {
                        "VOLUME_ACCESSIBILITY_CONSTRAINTS", "SNAPSHOT_METADATA_SERVICE", "ONLINE"});
 }
 
-}  // namespace
+}  // namespace contract_test
 }  // namespace holdfast

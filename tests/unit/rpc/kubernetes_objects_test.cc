@@ -5,7 +5,7 @@
 #include <string>
 
 namespace holdfast::rpc {
-namespace {
+namespace kubernetes_objects_test {
 
 using Map = google::protobuf::Map<std::string, std::string>;
 
@@ -47,5 +47,5 @@ TEST_CASE("the pod is read from the kubelet's volume context, or not at all") {
   CHECK(PodIn(context).empty());
 }
 
-}  // namespace
+}  // namespace kubernetes_objects_test
 }  // namespace holdfast::rpc

@@ -8,7 +8,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::rpc {
-namespace {
+namespace rpc_fields_test {
 
 using Csi = csi::v1::VolumeCapability;
 using Mode = Csi::AccessMode;
@@ -128,5 +128,5 @@ TEST_CASE("a filesystem that is not supported is answered as the RPC wants it") 
               "fs_type");
 }
 
-}  // namespace
+}  // namespace rpc_fields_test
 }  // namespace holdfast::rpc

@@ -12,7 +12,7 @@
 #include "proto/csi.pb.h"
 
 namespace holdfast::rpc {
-namespace {
+namespace secret_fields_test {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
@@ -149,5 +149,5 @@ TEST_CASE("fields that are not known may be secret") {
   CHECK(request.SerializeAsString().empty());
 }
 
-}  // namespace
+}  // namespace secret_fields_test
 }  // namespace holdfast::rpc

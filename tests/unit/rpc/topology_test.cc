@@ -6,7 +6,7 @@
 #include <utility>
 
 namespace holdfast::rpc {
-namespace {
+namespace topology_test {
 
 constexpr char kDriver[] = "csi.example.org";
 
@@ -55,5 +55,5 @@ TEST_CASE("a place without segments is any, and what is reached from everywhere 
   CHECK(IsAccessibleFrom(Segments({}), Segments({})));
 }
 
-}  // namespace
+}  // namespace topology_test
 }  // namespace holdfast::rpc

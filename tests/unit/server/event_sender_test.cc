@@ -10,7 +10,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::server {
-namespace {
+namespace event_sender_test {
 
 using std::chrono::minutes;
 using About = ClusterProblem::About;
@@ -182,5 +182,5 @@ TEST_CASE("what is wrong is found in the lists, with whom it concerns") {
   CHECK(ProblemsIn(volumes).front().about == About::kClaim);
 }
 
-}  // namespace
+}  // namespace event_sender_test
 }  // namespace holdfast::server

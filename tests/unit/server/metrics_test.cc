@@ -13,7 +13,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::server {
-namespace {
+namespace metrics_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -222,5 +222,5 @@ TEST_CASE_METHOD(Fixture, "what comes is counted when it has ended") {
           Contains("holdfast_transfers_resumed_total 0\n"));
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace holdfast::server

@@ -14,7 +14,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::server {
-namespace {
+namespace own_inventory_test {
 
 using admin::v1::ListVolumesResponse;
 
@@ -139,5 +139,5 @@ TEST_CASE_METHOD(Fixture, "other commands are not its, and what is no request is
   }
 }
 
-}  // namespace
+}  // namespace own_inventory_test
 }  // namespace holdfast::server

@@ -14,7 +14,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::server {
-namespace {
+namespace socket_test {
 
 // Binds a socket at `path` and, if wanted, listens on it.
 os::UniqueFd BindSocket(const std::string& path, bool listening) {
@@ -69,5 +69,5 @@ TEST_CASE("a directory that cannot be made is an error") {
   CHECK_FAILS(PrepareSocket(directory.path("file/sub/csi.sock")), kInternal, "directory of socket");
 }
 
-}  // namespace
+}  // namespace socket_test
 }  // namespace holdfast::server

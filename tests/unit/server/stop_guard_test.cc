@@ -11,7 +11,7 @@
 #include "support/outcome.h"
 
 namespace holdfast::server {
-namespace {
+namespace stop_guard_test {
 
 constexpr std::chrono::seconds kNever{3600};
 constexpr int kInTime = 7;
@@ -84,5 +84,5 @@ TEST_CASE("afterwards signals are what they were before") {
   CHECK(sigismember(&after, SIGTERM) == sigismember(&before, SIGTERM));
 }
 
-}  // namespace
+}  // namespace stop_guard_test
 }  // namespace holdfast::server

@@ -12,7 +12,7 @@
 #include "support/temp_directory.h"
 
 namespace holdfast::state {
-namespace {
+namespace stage_store_test {
 
 constexpr char kId[] = "default:node-1:0b7f1f2a-58e5-5b9e-8f0f-2d5c8f4d0001";
 
@@ -150,5 +150,5 @@ TEST_CASE_METHOD(Fixture, "the directory and its files are the owner's alone") {
   CHECK((facts.st_mode & 0777) == 0600);
 }
 
-}  // namespace
+}  // namespace stage_store_test
 }  // namespace holdfast::state
