@@ -37,6 +37,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   holdfast::cli::AddTopCommand(app, run);
   holdfast::cli::AddAuditCommand(app, run);
   holdfast::cli::AddDeleteVolumesCommand(app, run);
+  holdfast::cli::AddNodeCommand(app, run);
   holdfast::cli::AddDoctorCommand(app, run);
   holdfast::cli::AddDemoCommand(app, run);
   holdfast::cli::AddCompletionCommand(app, run);

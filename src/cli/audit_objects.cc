@@ -40,6 +40,13 @@ struct Item {
   std::string made_handle;
   std::string snapshot_namespace;
   std::string snapshot_name;
+  std::string reclaim_policy;
+  std::string name_space;
+  std::string node;
+  std::string volume_name;  // of the pod's volume that is being read
+  std::string volume_claim;
+  bool volume_is_ephemeral = false;
+  std::vector<std::string> claims;
 };
 
 struct Field {
@@ -62,6 +69,7 @@ const absl::flat_hash_map<std::string_view, Field>& Fields() {
       {"/items/*/apiVersion", {.text = &Item::api_version}},
       {"/items/*/metadata", {kObject}},
       {"/items/*/metadata/name", {.text = &Item::name}},
+      {"/items/*/metadata/namespace", {.text = &Item::name_space}},
       {"/items/*/metadata/deletionTimestamp", {.text = &Item::deleted_at}},
       {"/items/*/spec", {kObject}},
       {"/items/*/spec/csi", {kObject}},
@@ -85,6 +93,14 @@ const absl::flat_hash_map<std::string_view, Field>& Fields() {
       {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values",
        {kArray}},
       {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values/*", {}},
+      {"/items/*/spec/persistentVolumeReclaimPolicy", {.text = &Item::reclaim_policy}},
+      {"/items/*/spec/nodeName", {.text = &Item::node}},
+      {"/items/*/spec/volumes", {kArray}},
+      {"/items/*/spec/volumes/*", {kObject}},
+      {"/items/*/spec/volumes/*/name", {.text = &Item::volume_name}},
+      {"/items/*/spec/volumes/*/ephemeral", {kObject}},
+      {"/items/*/spec/volumes/*/persistentVolumeClaim", {kObject}},
+      {"/items/*/spec/volumes/*/persistentVolumeClaim/claimName", {.text = &Item::volume_claim}},
       {"/items/*/spec/driver", {.text = &Item::content_driver}},
       {"/items/*/spec/source", {kObject}},
       {"/items/*/spec/source/snapshotHandle", {.text = &Item::given_handle}},
@@ -98,6 +114,8 @@ const absl::flat_hash_map<std::string_view, Field>& Fields() {
 }
 
 constexpr std::string_view kItem = "/items/*";
+constexpr std::string_view kPodVolume = "/items/*/spec/volumes/*";
+constexpr std::string_view kEphemeral = "/items/*/spec/volumes/*/ephemeral";
 constexpr std::string_view kTerm = "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*";
 constexpr std::string_view kExpression =
     "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*";
@@ -120,6 +138,10 @@ bool IsPersistentVolume(const Item& item) {
 bool IsSnapshotContent(const Item& item) {
   return item.kind == "VolumeSnapshotContent" &&
          (item.api_version.starts_with("snapshot.storage.k8s.io/") || item.api_version.empty());
+}
+
+bool IsPod(const Item& item) {
+  return item.kind == "Pod" && (item.api_version == "v1" || item.api_version.empty());
 }
 
 // Follows the document, and keeps what Fields names.
@@ -177,6 +199,8 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool EndItem();
   bool AddVolume();
   bool AddContent();
+  bool AddPod();
+  void EndPodVolume();
   void EndExpression();
 
   KubernetesObjects objects_;
@@ -229,6 +253,7 @@ bool Reader::Open(Type type) {
   if (path_ == "/items") has_items_ = true;
   if (path_ == kItem) item_ = Item{};
   if (path_ == kTerm) item_.node_terms.emplace_back();
+  if (path_ == kEphemeral) item_.volume_is_ephemeral = true;
   levels_.push_back({.path = path_.size(), .is_array = type == Type::kArray});
   return true;
 }
@@ -256,6 +281,7 @@ bool Reader::end_object() {
   levels_.pop_back();
   ended_ = levels_.empty();
   if (path_ == kExpression) EndExpression();
+  if (path_ == kPodVolume) EndPodVolume();
   return path_ == kItem ? EndItem() : true;
 }
 
@@ -266,6 +292,16 @@ void Reader::EndExpression() {
   item_.key.clear();
   item_.comparison.clear();
   item_.values.clear();
+}
+
+// The claim of an ephemeral volume has the name of the pod before its own (KEP 1698); the pod's name may
+// come later.
+void Reader::EndPodVolume() {
+  if (!item_.volume_claim.empty()) item_.claims.push_back(item_.volume_claim);
+  if (item_.volume_is_ephemeral) item_.claims.push_back("-" + item_.volume_name);
+  item_.volume_name.clear();
+  item_.volume_claim.clear();
+  item_.volume_is_ephemeral = false;
 }
 
 std::string Reader::ItemText() const {
@@ -281,6 +317,8 @@ bool Reader::EndItem() {
     taken = AddVolume();
   } else if (IsSnapshotContent(item_)) {
     taken = AddContent();
+  } else if (IsPod(item_)) {
+    taken = AddPod();
   } else if (foreign_kind_.empty()) {
     foreign_kind_ = item_.kind;
   }
@@ -304,6 +342,7 @@ bool Reader::AddVolume() {
                               .capacity = std::move(item_.capacity),
                               .claim = Named(item_.claim_namespace, item_.claim_name),
                               .node_terms = std::move(item_.node_terms),
+                              .is_retained = item_.reclaim_policy == "Retain",
                               .being_deleted = !item_.deleted_at.empty()});
   return true;
 }
@@ -319,6 +358,20 @@ bool Reader::AddContent() {
        .handle = std::move(item_.made_handle.empty() ? item_.given_handle : item_.made_handle),
        .snapshot = Named(item_.snapshot_namespace, item_.snapshot_name),
        .being_deleted = !item_.deleted_at.empty()});
+  return true;
+}
+
+bool Reader::AddPod() {
+  if (item_.name.empty() || item_.name_space.empty()) {
+    return Fail(InvalidArgument("{}metadata.{} is missing", ItemText(),
+                                item_.name.empty() ? "name" : "namespace"));
+  }
+  Pod pod{.name = Named(item_.name_space, item_.name), .node = std::move(item_.node)};
+  for (const std::string& claim : item_.claims) {
+    pod.claims.push_back(Named(item_.name_space, claim.starts_with('-') ? item_.name + claim : claim));
+  }
+  objects_.pods.push_back(std::move(pod));
+  if (foreign_kind_.empty()) foreign_kind_ = item_.kind;
   return true;
 }
 

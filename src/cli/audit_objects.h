@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an audit needs of PersistentVolumes and VolumeSnapshotContents, as kubectl prints them.
+// What is needed of PersistentVolumes, VolumeSnapshotContents and Pods, as kubectl prints them.
 #pragma once
 
 #include <istream>
@@ -25,6 +25,7 @@ struct PersistentVolume {
   // A node has to meet all requirements of one of these terms; none: any node will do. Expressions
   // with other operators than In are left out.
   std::vector<std::vector<NodeRequirement>> node_terms{};
+  bool is_retained = false;  // when its claim is deleted
   bool being_deleted = false;
 };
 
@@ -36,13 +37,20 @@ struct SnapshotContent {
   bool being_deleted = false;
 };
 
+struct Pod {
+  std::string name{};  // NAMESPACE/NAME
+  std::string node{};  // empty: not scheduled yet
+  std::vector<std::string> claims{};  // NAMESPACE/NAME, those of ephemeral volumes too
+};
+
 struct KubernetesObjects {
   std::vector<PersistentVolume> volumes;
   std::vector<SnapshotContent> contents;
+  std::vector<Pod> pods;
 };
 
-// Parses the JSON of `kubectl get pv -o json`, or of `kubectl get pv,volumesnapshotcontent -o
-// json`: a List, or a PersistentVolumeList as the API server has it. Objects of other kinds are
+// Parses the JSON of `kubectl get pv -o json`, or of `kubectl get
+// pv,volumesnapshotcontent,pods -A -o json`: a List, or a PersistentVolumeList as the API server has it. Objects of other kinds are
 // left out. The document is read as it comes, and only this much of it is kept.
 // INVALID_ARGUMENT, with one sentence, if it is not JSON, is cut off, is not a whole list of
 // PersistentVolumes (one object, one page, objects of other kinds only), or has a field of another

@@ -34,6 +34,9 @@ void AddTrashCommand(CLI::App& app, Action& run);
 void AddAuditCommand(CLI::App& app, Action& run);
 void AddDeleteVolumesCommand(CLI::App& app, Action& run);
 
+// `holdfast node lost`: what is lost with a node, and the commands that replace it.
+void AddNodeCommand(CLI::App& app, Action& run);
+
 // `holdfast top`: what volumes in use read and write, and copies under way.
 void AddTopCommand(CLI::App& app, Action& run);
 

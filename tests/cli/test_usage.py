@@ -9,7 +9,7 @@ import pytest
 
 import command
 
-VERBS = ("serve", "volumes", "snapshots", "pools", "nodes", "leftovers", "trash", "top",
+VERBS = ("serve", "volumes", "snapshots", "pools", "nodes", "leftovers", "trash", "top", "node",
          "audit", "delete-volumes", "doctor", "demo", "completion", "man")
 USAGE = 2
 

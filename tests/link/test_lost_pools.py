@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import audit
 import driver_fixtures
 from cluster import node_of, until
 from csi_client import at_least, refused
@@ -37,6 +38,40 @@ def restart_controller(cluster, *flags):
         word for word in controller.server.command if not str(word).startswith("--lost-pool")]
     controller.server.command += flags
     controller.start()
+
+
+def script_for(cluster, node, *objects, flags=()):
+    """What `holdfast node lost` of the controller prints."""
+    return subprocess.run(
+        [driver_fixtures.binary(), "node", "lost", node, "--dry-run", *flags, "-",
+         f"--endpoint=unix://{cluster.controller.server.socket}"],
+        input=audit.object_list(*objects), capture_output=True, text=True, check=False)
+
+
+def test_the_commands_that_replace_a_lost_node(cluster):
+    volume_id = cluster.create("pvc-1", ["n1"]).volume_id
+    objects = [audit.persistent_volume(volume_id, 64 * MIB, "n1", "pvc-1", "shop/data-db-1"),
+               {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-1", "namespace": "shop"},
+                "spec": {"nodeName": "n1", "volumes": [
+                    {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-1"}}]}}]
+    connected = script_for(cluster, "n1", *objects)
+    assert (connected.returncode, connected.stdout) == (1, "")
+    assert "is connected" in connected.stderr
+    identity = pool_id(cluster.nodes["n1"])
+    disk = script_for(cluster, "n1", *objects, flags=["--pool=default"])
+    assert f"- {{node: n1, pool: default, id: {identity}}}" in disk.stdout, disk.stderr
+    assert "delete node" not in disk.stdout
+    cluster.nodes["n1"].server.kill()
+    until(lambda: nodes(cluster)["n1"]["state"] == "missing", "the node is not missed")
+    gone = script_for(cluster, "n1", *objects)
+    assert gone.returncode == 0, gone.stderr
+    commands = [line for line in gone.stdout.splitlines() if line and not line.startswith("#")]
+    assert commands == ["kubectl delete node n1",
+                        "kubectl -n shop delete pvc data-db-1 --wait=false",
+                        "kubectl -n shop delete pod db-1 --force --grace-period=0"]
+    cluster.nodes["n1"].start()
+    cluster.wait_for("n1")
+    cluster.call("DeleteVolume", volume_id=volume_id)
 
 
 def test_a_node_that_is_gone_for_good(cluster):

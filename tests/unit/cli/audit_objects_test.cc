@@ -88,6 +88,24 @@ TEST_CASE("a list may have contents of snapshots, too, and what is neither is le
   CHECK(parsed->contents.front().being_deleted);
 }
 
+TEST_CASE("pods are read with the claims that they use") {
+  const auto parsed = Parse(List(std::string(kVolume) + R"(,{
+      "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "shop"},
+      "spec": {"containers": [], "nodeName": "n1", "volumes": [
+          {"name": "data", "persistentVolumeClaim": {"claimName": "orders"}},
+          {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+          {"name": "config", "configMap": {"name": "db"}}]}})"));
+  REQUIRE(parsed.ok());
+  REQUIRE(parsed->pods.size() == 1);
+  CHECK(parsed->pods.front().name == "shop/db-0");
+  CHECK(parsed->pods.front().node == "n1");
+  CHECK(parsed->pods.front().claims ==
+        std::vector<std::string>{"shop/orders", "shop/db-0-scratch"});
+  CHECK_FALSE(parsed->volumes.front().is_retained);
+  CHECK_THAT(ProblemOf(List(R"({"kind": "Pod", "metadata": {"name": "x", "namespace": "y"}})")),
+             Contains("such as a Pod"));
+}
+
 TEST_CASE("the list of the API server is one, without kinds of its items") {
   const auto parsed = Parse(
       R"({"kind": "PersistentVolumeList", "items": [{"metadata": {"name": "nfs"},
