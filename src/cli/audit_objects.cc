@@ -294,8 +294,8 @@ void Reader::EndExpression() {
   item_.values.clear();
 }
 
-// The claim of an ephemeral volume has the name of the pod before its own (KEP 1698); the pod's name may
-// come later.
+// The claim of an ephemeral volume has the name of the pod before its own (KEP 1698); the pod's
+// name may come later.
 void Reader::EndPodVolume() {
   if (!item_.volume_claim.empty()) item_.claims.push_back(item_.volume_claim);
   if (item_.volume_is_ephemeral) item_.claims.push_back("-" + item_.volume_name);
@@ -368,7 +368,8 @@ bool Reader::AddPod() {
   }
   Pod pod{.name = Named(item_.name_space, item_.name), .node = std::move(item_.node)};
   for (const std::string& claim : item_.claims) {
-    pod.claims.push_back(Named(item_.name_space, claim.starts_with('-') ? item_.name + claim : claim));
+    pod.claims.push_back(
+        Named(item_.name_space, claim.starts_with('-') ? item_.name + claim : claim));
   }
   objects_.pods.push_back(std::move(pod));
   if (foreign_kind_.empty()) foreign_kind_ = item_.kind;

@@ -38,8 +38,8 @@ struct SnapshotContent {
 };
 
 struct Pod {
-  std::string name{};  // NAMESPACE/NAME
-  std::string node{};  // empty: not scheduled yet
+  std::string name{};                 // NAMESPACE/NAME
+  std::string node{};                 // empty: not scheduled yet
   std::vector<std::string> claims{};  // NAMESPACE/NAME, those of ephemeral volumes too
 };
 
@@ -50,11 +50,11 @@ struct KubernetesObjects {
 };
 
 // Parses the JSON of `kubectl get pv -o json`, or of `kubectl get
-// pv,volumesnapshotcontent,pods -A -o json`: a List, or a PersistentVolumeList as the API server has it. Objects of other kinds are
-// left out. The document is read as it comes, and only this much of it is kept.
-// INVALID_ARGUMENT, with one sentence, if it is not JSON, is cut off, is not a whole list of
-// PersistentVolumes (one object, one page, objects of other kinds only), or has a field of another
-// type than Kubernetes has.
+// pv,volumesnapshotcontent,pods -A -o json`: a List, or a PersistentVolumeList as the API server
+// has it. Objects of other kinds are left out. The document is read as it comes, and only this much
+// of it is kept. INVALID_ARGUMENT, with one sentence, if it is not JSON, is cut off, is not a whole
+// list of PersistentVolumes (one object, one page, objects of other kinds only), or has a field of
+// another type than Kubernetes has.
 [[nodiscard]] absl::StatusOr<KubernetesObjects> ParseKubernetesObjects(std::istream& input);
 
 // The same of a file; "-" is standard input. Errors name it.

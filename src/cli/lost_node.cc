@@ -102,9 +102,9 @@ std::vector<Arguments> PodCommands(const LostNode& lost) {
   for (const Pod* const pod : lost.pods) {
     // Nobody confirms the end of what ran on a node that is gone.
     const bool unconfirmed = lost.whole && pod->node == lost.node;
-    commands.push_back(Delete("pod", pod->name,
-                              unconfirmed ? Arguments{"--force", "--grace-period=0"}
-                                          : Arguments{"--wait=false"}));
+    commands.push_back(
+        Delete("pod", pod->name,
+               unconfirmed ? Arguments{"--force", "--grace-period=0"} : Arguments{"--wait=false"}));
   }
   return commands;
 }
@@ -153,13 +153,14 @@ std::string Declaration(const LostNode& lost) {
   }
   if (all_known) return text;
   return text +
-         "#   An id that is not known is in the metric holdfast_pool_info, and in holdfast-pool.json on the\n"
+         "#   An id that is not known is in the metric holdfast_pool_info, and in "
+         "holdfast-pool.json on the\n"
          "#   disk.\n";
 }
 
 std::string Contents(const LostNode& lost) {
-  std::string text = fmt::format("# Lost with {}{}:\n", lost.whole ? "node " : "a disk of node ",
-                                 lost.node);
+  std::string text =
+      fmt::format("# Lost with {}{}:\n", lost.whole ? "node " : "a disk of node ", lost.node);
   for (const LostVolume& volume : lost.volumes) {
     const PersistentVolume& object = *volume.object;
     text += fmt::format("#   {} of {}, {}, in pool {}\n", object.name,
@@ -207,7 +208,8 @@ std::string LostNodeScript(const LostNode& lost) {
     }
   }
   if (!lost.pods_listed && !ClaimCommands(lost).empty()) {
-    text += "# The list has no pods: delete the pod of each claim after it (kubectl get pods -A).\n";
+    text +=
+        "# The list has no pods: delete the pod of each claim after it (kubectl get pods -A).\n";
   }
   return text;
 }

@@ -19,19 +19,19 @@ struct LostVolume {
 
 // Points into the objects of which it was made.
 struct LostNode {
-  std::string node;
-  bool whole = true;                         // not only one pool of it
-  std::map<std::string, std::string> pools;  // their ids by their names; empty: not known
-  std::vector<LostVolume> volumes;           // by pool and claim
-  std::vector<const SnapshotContent*> contents;
-  std::vector<const Pod*> pods;  // that use one of the volumes
-  bool pods_listed = false;      // the objects had pods at all
+  std::string node{};
+  bool whole = true;                           // not only one pool of it
+  std::map<std::string, std::string> pools{};  // their ids by their names; empty: not known
+  std::vector<LostVolume> volumes{};           // by pool and claim
+  std::vector<const SnapshotContent*> contents{};
+  std::vector<const Pod*> pods{};  // that use one of the volumes
+  bool pods_listed = false;        // the objects had pods at all
 };
 
 // What of this driver is on the node, in the pool of that name only if `pool` is not empty.
-// INVALID_ARGUMENT if `node` or `pool` cannot be a name, or an object has a name that Kubernetes does
-// not allow. NOT_FOUND if nothing is on it and Holdfast does not know it. FAILED_PRECONDITION if the
-// whole node is meant, and it is connected.
+// INVALID_ARGUMENT if `node` or `pool` cannot be a name, or an object has a name that Kubernetes
+// does not allow. NOT_FOUND if nothing is on it and Holdfast does not know it. FAILED_PRECONDITION
+// if the whole node is meant, and it is connected.
 [[nodiscard]] absl::StatusOr<LostNode> FindLost(const std::string& node, const std::string& pool,
                                                 const KubernetesObjects& objects,
                                                 const Inventory& inventory);

@@ -77,9 +77,8 @@ TEST_CASE("a lost disk leaves the node and its other pools alone, and pods may e
   scene.Add("second", "n1", 2);
   scene.objects.pods = {
       {.name = "shop/db", .node = "n1", .claims = {"shop/data-db-1", "shop/data-db-2"}}};
-  CHECK(scene.Commands("n1", "second") ==
-        Lines{"kubectl -n shop delete pvc data-db-2 --wait=false",
-              "kubectl -n shop delete pod db --wait=false"});
+  CHECK(scene.Commands("n1", "second") == Lines{"kubectl -n shop delete pvc data-db-2 --wait=false",
+                                                "kubectl -n shop delete pod db --wait=false"});
   const std::string script = LostNodeScript(*scene.Find("n1", "second"));
   CHECK_THAT(script, Contains("{node: n1, pool: second, id: ?}"));
   CHECK_THAT(script, Contains("holdfast_pool_info"));
