@@ -35,6 +35,7 @@ Holdfast. It changes nothing. KIND of a finding:
   snapshot-without-content  and content-without-data: the same of snapshots, if the list has
                             VolumeSnapshotContents, or with --snapshots
   leftover                  what `holdfast leftovers` lists
+  trash                     what `holdfast trash list` lists; always a note
 
 What a node or pool would have to say that cannot be asked is "unknown", never missing. A volume that is
 younger than five minutes is a "note": its PersistentVolume may be on its way. A node judges only what is on

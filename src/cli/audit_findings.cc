@@ -74,6 +74,7 @@ class Comparison final {
   void Volumes();
   void Snapshots();
   void Leftovers();
+  void Trash();
   void Unreachable();
 
  private:
@@ -90,6 +91,8 @@ class Comparison final {
   // Adds the verdict on something that no list has, unless its owner, which `ask` asks, has it.
   void Missing(AuditEntry entry, const std::optional<VolumeId>& place, bool being_deleted,
                const std::function<absl::Status()>& ask);
+  // What is wrong with something that does not exist.
+  [[nodiscard]] std::string Absence(const std::string& id) const;
   // Why a node's lists are not proof enough that something does not exist; empty if they are.
   [[nodiscard]] std::string Doubt(const std::string& id) const;
   [[nodiscard]] bool IsYoung(const std::string& created_at) const {
@@ -116,6 +119,13 @@ std::string Comparison::Doubt(const std::string& id) const {
   return left == leftovers.end() ? "" : fmt::format("{}: {}", left->kind(), left->problem());
 }
 
+std::string Comparison::Absence(const std::string& id) const {
+  const auto& trash = inventory_.trash.trash();
+  const auto kept = std::ranges::find(trash, id, &admin::v1::TrashEntry::volume_id);
+  if (kept == trash.end()) return "its data does not exist";
+  return fmt::format("it was deleted, and `holdfast trash restore {}` brings it back", kept->id());
+}
+
 void Comparison::Missing(AuditEntry entry, const std::optional<VolumeId>& place, bool being_deleted,
                          const std::function<absl::Status()>& ask) {
   if (!place) return Add(Verdict::kFinding, std::move(entry), "Holdfast never made such an id");
@@ -136,7 +146,8 @@ void Comparison::Missing(AuditEntry entry, const std::optional<VolumeId>& place,
     return Add(Verdict::kUnknown, std::move(entry), MessageOf(found));
   }
   if (being_deleted) return Add(Verdict::kNote, std::move(entry), "it is being deleted");
-  Add(Verdict::kFinding, std::move(entry), "its data does not exist");
+  std::string problem = Absence(entry.id);
+  Add(Verdict::kFinding, std::move(entry), std::move(problem));
 }
 
 void Comparison::Matched(const PersistentVolume& object, AuditEntry entry, Bytes size) {
@@ -271,6 +282,22 @@ void Comparison::Leftovers() {
       "the instance has just started and not examined its pools yet; try again");
 }
 
+void Comparison::Trash() {
+  for (const admin::v1::TrashEntry& kept : inventory_.trash.trash()) {
+    Add(Verdict::kNote,
+        {.kind = "trash",
+         .subject = kept.id(),
+         .id = kept.volume_id(),
+         .claim = kept.kubernetes_name().empty()
+                      ? ""
+                      : kept.kubernetes_namespace() + "/" + kept.kubernetes_name(),
+         .node = kept.node(),
+         .size = kept.capacity_bytes(),
+         .created_at = kept.created_at()},
+        fmt::format("it was deleted on {} and will be purged", kept.deleted_at()));
+  }
+}
+
 void Comparison::Unreachable() {
   if (inventory_.pools.pools().empty() && inventory_.unreachable.empty()) {
     Add(Verdict::kUnknown, {.kind = "nodes", .subject = "all"},
@@ -309,6 +336,7 @@ Audit Compare(const Inventory& inventory, const KubernetesObjects& objects, bool
   comparison.Volumes();
   if (audit.snapshots_judged) comparison.Snapshots();
   comparison.Leftovers();
+  comparison.Trash();
   comparison.Unreachable();
   std::ranges::stable_sort(audit.entries, {}, [](const AuditEntry& entry) {
     return std::tuple(entry.verdict, entry.kind, entry.node, entry.claim, entry.subject);

@@ -23,7 +23,7 @@ inline constexpr absl::Duration kTimeForObject = absl::Minutes(5);
 enum class Verdict {
   kFinding,
   kUnknown,  // what it is about could not be asked
-  kNote,     // will pass by itself
+  kNote,     // will pass by itself, or is meant to be so
 };
 
 struct AuditEntry {

@@ -63,12 +63,14 @@ absl::StatusOr<Inventory> TakeInventory(const std::shared_ptr<grpc::Channel>& ch
   ASSIGN_OR_RETURN(inventory.pools, CallForParts(*stub, &Admin::Stub::ListPools, all));
   ASSIGN_OR_RETURN(const auto nodes, CallForParts(*stub, &Admin::Stub::ListNodes, all));
   ASSIGN_OR_RETURN(inventory.leftovers, CallForParts(*stub, &Admin::Stub::ListLeftovers, all));
+  ASSIGN_OR_RETURN(inventory.trash, CallForParts(*stub, &Admin::Stub::ListTrash, all));
   ASSIGN_OR_RETURN(inventory.snapshots, CallForParts(*stub, &Admin::Stub::ListSnapshots, all));
   ASSIGN_OR_RETURN(inventory.volumes, CallForParts(*stub, &Admin::Stub::ListVolumes, all));
   AddUnreachableOf(inventory.volumes, inventory);
   AddUnreachableOf(inventory.snapshots, inventory);
   AddUnreachableOf(inventory.pools, inventory);
   AddUnreachableOf(inventory.leftovers, inventory);
+  AddUnreachableOf(inventory.trash, inventory);
   // A file pool whose disk is gone still lists what it last knew.
   for (const admin::v1::Pool& pool : inventory.pools.pools()) {
     if (!pool.problem().empty()) {

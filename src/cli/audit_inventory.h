@@ -28,6 +28,7 @@ struct Inventory {
   admin::v1::ListVolumesResponse volumes;
   admin::v1::ListSnapshotsResponse snapshots;
   admin::v1::ListLeftoversResponse leftovers;
+  admin::v1::ListTrashResponse trash;
   // Nodes and pools that could not be asked for one of these lists; each once.
   std::vector<admin::v1::Unreachable> unreachable;
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr char kNodeFooter[] = R"(Examples:
 
-  kubectl get pv,pods -A -o json | kubectl holdfast node lost worker-3 --dry-run -
+  holdfast node lost worker-3 --dry-run objects.json
+                                    that is what `kubectl get pv,pods -A -o json` printed
   kubectl get pv,pods -A -o json | kubectl holdfast node lost worker-3 --pool=second --dry-run -
                                     a disk that is lost in a node that lives on
 

@@ -153,7 +153,7 @@ def test_the_manual_page_has_every_verb_and_flag(holdfast):
     page = holdfast("man").stdout
     plain = page.replace("\\-", "-")
     for verb in VERBS:
-        section = plain.split(f"\n.SS holdfast {verb}", 1)[1].split("\n.SS ", 1)[0]
+        section = re.split(rf"\n\.SS holdfast {verb}(?=[ \n])", plain)[1].split("\n.SS ", 1)[0]
         for flag in names_in_help(holdfast, verb):
             assert f"\\fB{flag}\\fR" in section
     committed = pathlib.Path(__file__).resolve().parents[2] / "docs/man/holdfast.1"

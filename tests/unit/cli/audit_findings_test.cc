@@ -35,6 +35,29 @@ TEST_CASE("what agrees is clean") {
   CHECK_THAT(AuditSummary(audit), Contains("1 volume and 1 PersistentVolume of csi.holdfast.dev"));
 }
 
+TEST_CASE("the trash is a note, and a PersistentVolume whose data is in it can be restored") {
+  AuditScene scene;
+  const auto volume = VolumeOn("n1", 1);
+  auto& kept = *scene.inventory.trash.add_trash();
+  kept.set_id("t:" + volume.id());
+  kept.set_volume_id(volume.id());
+  kept.set_node("n1");
+  kept.set_kubernetes_namespace("shop");
+  kept.set_kubernetes_name("data-1");
+  SECTION("without a PersistentVolume") {
+    const Audit audit = scene.Compare();
+    CHECK(KindsOf(audit, Verdict::kNote) == Kinds{"trash"});
+    CHECK(audit.entries.front().claim == "shop/data-1");
+    CHECK(ExitCodeOf(audit) == 0);
+  }
+  SECTION("with one") {
+    scene.objects.volumes.push_back(scene.PersistentVolumeOf(volume));
+    const Audit audit = scene.Compare();
+    CHECK(KindsOf(audit, Verdict::kFinding) == Kinds{"pv-without-data"});
+    CHECK_THAT(audit.entries.front().problem, Contains("`holdfast trash restore t:"));
+  }
+}
+
 TEST_CASE("a volume that no PersistentVolume has is found, with its claim") {
   AuditScene scene;
   const std::string id = scene.AddVolume("n1", 1).id();
