@@ -2,10 +2,7 @@
 """Things that a test must not leave behind: in the API, on a node's disk, in its kernel, with its
 kubelet; and the audit, which must find nothing then."""
 
-import os
-import pathlib
-import subprocess
-
+import administration
 from cluster.node import COPYING_DISK
 from cluster.processes import until
 from workloads import DRIVER
@@ -13,7 +10,6 @@ from workloads import DRIVER
 SETTLE_SECONDS = 30
 # Leftovers that have gone are reported until the reconciler looks again.
 AUDIT_SECONDS = 60
-KUBECTL_HOLDFAST = pathlib.Path(__file__).resolve().parents[2] / "deploy/kubectl/kubectl-holdfast"
 EMPTY_DIRECTORIES = (
     "/var/lib/holdfast/pools/default/volumes", "/var/lib/holdfast/pools/default/trash",
     f"{COPYING_DISK}/volumes", f"{COPYING_DISK}/trash",
@@ -30,16 +26,8 @@ def check(cluster):
 
 
 def audit(cluster):
-    """As an administrator makes it, with the script in the release."""
-    environment = {**os.environ, "KUBECONFIG": str(cluster.control_plane.admin),
-                   "PATH": f"{cluster.tools}:{os.environ['PATH']}"}
-    objects = subprocess.run(
-        ["kubectl", "get", "persistentvolumes,volumesnapshotcontents", "--output", "json"],
-        env=environment, text=True, stdout=subprocess.PIPE, check=True)
-    done = subprocess.run([KUBECTL_HOLDFAST, "audit", "--snapshots", "-"], env=environment,
-                          input=objects.stdout, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False)
-    return [] if done.returncode == 0 else [f"the audit is not clean: {done.stdout}"]
+    done = administration.audited(cluster, "--snapshots")
+    return [] if done.returncode == 0 else [f"the audit is not clean: {done.stdout}{done.stderr}"]
 
 
 def lasting(find, seconds):

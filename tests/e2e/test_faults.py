@@ -179,31 +179,3 @@ def test_a_node_crashes_and_boots(cluster, workloads, installation):
         workloads.running(pods[name])
     for name in names[:-1]:
         assert workloads.sh(pods[name], f"cat {DATA}/file") == name
-
-
-def test_a_node_that_is_lost_for_good(cluster, workloads, installation):
-    node = cluster.nodes[installation.node_without_controller()]
-    claim = workloads.claim("ext4")
-    pod = workloads.running(workloads.pod(claim, node=node.name))
-    volume = workloads.volume_of(claim)["metadata"]["name"]
-    node.crash()
-    # The operator removes what only the lost node could remove.
-    workloads.api.delete("Node", node.name)
-    workloads.api.delete("Pod", pod, gracePeriodSeconds=0)
-    workloads.delete("PersistentVolumeClaim", claim)
-    workloads.gone("PersistentVolumeClaim", claim)
-    until(lambda: workloads.api.get("PersistentVolume", volume)["status"]["phase"] != "Bound",
-          "the volume is not released")
-    assert workloads.api.find("PersistentVolume", volume), "deleted without its node's word"
-    workloads.api.delete("PersistentVolume", volume)
-    workloads.api.patch("PersistentVolume", volume, {"metadata": {"finalizers": []}})
-    workloads.gone("PersistentVolume", volume)
-    node.replace()
-    node.boot()
-    node.wait_until_ready()
-    # A known name with another pool is not believed until the operator means it.
-    until(lambda: "or another disk?" in installation.controller_log(),
-          "the controller takes another pool for the node's")
-    installation.delete_controller()
-    installation.wait_until_ready()
-    works(workloads, node.name)
