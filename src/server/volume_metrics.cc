@@ -9,6 +9,19 @@ namespace holdfast::server {
 
 using prometheus::MetricType;
 
+namespace {
+
+// `namespace` alone is a label of the target, which Prometheus sets.
+std::vector<prometheus::ClientMetric::Label> LabelsOf(const Volume& volume) {
+  const RequestingObjects claim = volume.requested_by.value_or(RequestingObjects());
+  return {{"pool", volume.id.pool},
+          {"volume_id", volume.id.ToString()},
+          {"claim_namespace", claim.name_space},
+          {"claim", claim.name}};
+}
+
+}  // namespace
+
 VolumeFamilies::VolumeFamilies()
     : capacity_(Family("holdfast_volume_capacity_bytes", "size of the volume", MetricType::Gauge)),
       allocated_(Family("holdfast_volume_allocated_bytes",
@@ -19,8 +32,7 @@ void VolumeFamilies::Add(const pool::Questions& questions, pool::Pool& pool) {
   const auto volumes = questions.Put(pool, [](pool::Pool& one) { return one.List("", 0); });
   if (!volumes.ok()) return;
   for (const Volume& volume : *volumes) {
-    const std::vector<prometheus::ClientMetric::Label> labels{{"pool", pool.info().name},
-                                                              {"volume_id", volume.id.ToString()}};
+    const std::vector<prometheus::ClientMetric::Label> labels = LabelsOf(volume);
     server::Add(capacity_, labels, volume.capacity_bytes);
     const auto allocated = pool.AllocatedTo(volume.id);
     if (allocated.ok()) server::Add(allocated_, labels, *allocated);

@@ -77,6 +77,7 @@ class MemoryPool final : public pool::Pool {
     volume.state = VolumeState::kReady;
     volume.filesystem = spec.filesystem;
     volume.parameters = spec.parameters;
+    volume.requested_by = spec.requested_by;
     return volumes_.try_emplace(volume.id.uuid, volume).first->second;
   }
 

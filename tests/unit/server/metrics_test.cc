@@ -36,10 +36,11 @@ struct Fixture {
     REQUIRE_OK(pools.Add(std::move(made)));
   }
   std::string Text() const { return metrics.Text(); }
-  void Create(const std::string& name) {
+  void Create(const std::string& name, bool claimed = false) {
     VolumeSpec spec;
     spec.name = name;
     spec.capacity.required = kMiB;
+    if (claimed) spec.requested_by = RequestingObjects{"shop", "orders", name};
     REQUIRE_OK(pool->Create(spec));
   }
 
@@ -81,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "of a pool whose storage alone knows them no bytes are
   CHECK_THAT(Text(), !Contains("unshare"));
 }
 
-TEST_CASE_METHOD(Fixture, "what a pool keeps for its host, and owes to thin volumes, is told") {
+TEST_CASE_METHOD(Fixture, "what a pool keeps for its host, and owes to thin volumes, is reported") {
   CHECK_THAT(Text(), !Contains("holdfast_pool_thin_unallocated_bytes"));
   pool->usage.reserve = 700;
   pool->usage.thin_unallocated = 800;
@@ -89,11 +90,11 @@ TEST_CASE_METHOD(Fixture, "what a pool keeps for its host, and owes to thin volu
   CHECK_THAT(Text(), Contains("holdfast_pool_reserve_bytes{pool=\"p\"} 700\n"));
 }
 
-TEST_CASE_METHOD(Fixture, "the id of a pool's storage is told") {
+TEST_CASE_METHOD(Fixture, "the id of a pool's storage is reported") {
   CHECK_THAT(Text(), Contains("holdfast_pool_info{pool=\"p\",id=\"" + pool->info().id + "\"} 1\n"));
 }
 
-TEST_CASE_METHOD(Fixture, "every kind of leftover is told, also when there is none of it") {
+TEST_CASE_METHOD(Fixture, "every kind of leftover is reported, also when there is none of it") {
   const std::string text = Text();
   REQUIRE(AllLeftoverKinds().size() > 10);
   CHECK(AllLeftoverKinds().back() == LeftoverKind::kInterruptedGrowth);
@@ -117,20 +118,25 @@ TEST_CASE_METHOD(Fixture, "abnormal volumes are counted") {
   test::Await([&] { return shows("0"); });
 }
 
-TEST_CASE_METHOD(Fixture, "what each volume takes is told to those who want to know") {
-  Create("one");
+TEST_CASE_METHOD(Fixture, "what each volume takes is reported to those who want to know") {
+  Create("one", true);
+  Create("other");
   CHECK_THAT(Text(), !Contains("holdfast_volume_"));
   const Metrics with_each({.pools = pools,
                            .reconciler = reconciler,
                            .transfers = transfers,
                            .abnormal = abnormal,
                            .each_volume = true});
-  const std::string labels =
-      "{pool=\"p\",volume_id=\"" + pool->IdForName("one").ToString() + "\"} ";
+  const auto labels_of = [&](const std::string& name, const std::string& claim) {
+    return "{pool=\"p\",volume_id=\"" + pool->IdForName(name).ToString() + "\"," + claim + "} ";
+  };
+  const std::string labels = labels_of("one", "claim_namespace=\"shop\",claim=\"orders\"");
   CHECK_THAT(with_each.Text(), Contains("holdfast_volume_capacity_bytes" + labels + "1048576\n") &&
                                    !Contains("holdfast_volume_allocated_bytes"));
   pool->allocated = 4096;
-  CHECK_THAT(with_each.Text(), Contains("holdfast_volume_allocated_bytes" + labels + "4096\n"));
+  CHECK_THAT(with_each.Text(), Contains("holdfast_volume_allocated_bytes" + labels + "4096\n") &&
+                                   Contains("holdfast_volume_capacity_bytes" +
+                                            labels_of("other", "claim_namespace=\"\",claim=\"\"")));
 }
 
 TEST_CASE("volumes that every node reaches are looked at by the controller alone") {
