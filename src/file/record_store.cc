@@ -66,7 +66,7 @@ void RecordStore::Forget(const std::string& uuid) {
   const MutexLock lock(mutex_);
   Erase(volumes_, uuid);
   Erase(snapshots_, uuid);
-  undecided_.erase(uuid);
+  EraseUndecided(uuid);
 }
 
 bool RecordStore::Lists(const std::string& uuid) const {
@@ -87,8 +87,8 @@ std::vector<Volume> RecordStore::List(VolumeRole role, const std::string& after_
   std::vector<Volume> volumes;
   for (auto entry = index.upper_bound(after_uuid); entry != index.end(); ++entry) {
     if (limit != 0 && volumes.size() == limit) break;
-    if (role == VolumeRole::kVolume && entry->second.state == VolumeState::kCopying) continue;
-    volumes.push_back(entry->second);
+    if (role == VolumeRole::kVolume && entry->state == VolumeState::kCopying) continue;
+    volumes.push_back(*entry);
   }
   return volumes;
 }
@@ -102,10 +102,10 @@ void RecordStore::Remember(const Volume& volume) {
   const MutexLock lock(mutex_);
   auto& index = volume.role == VolumeRole::kVolume ? volumes_ : snapshots_;
   Erase(index, volume.id.uuid);
-  undecided_.erase(volume.id.uuid);
-  if (volume.state == VolumeState::kCut) undecided_.emplace(volume.id.uuid, volume);
+  EraseUndecided(volume.id.uuid);
+  if (volume.state == VolumeState::kCut) undecided_.insert(volume);
   if (!pool::IsUsable(volume.state)) return;
-  index.emplace(volume.id.uuid, volume);
+  index.insert(volume);
   if (volume.source) ++copies_;
   if (volume.state == VolumeState::kCopying) copying_.insert(volume.id.uuid);
 }
@@ -115,7 +115,7 @@ std::vector<std::string> RecordStore::CopiesUnderWay(const ContentSource& source
   std::vector<std::string> uuids;
   for (const std::string& uuid : copying_) {
     const auto volume = volumes_.find(uuid);
-    const Volume& copy = volume == volumes_.end() ? snapshots_.at(uuid) : volume->second;
+    const Volume& copy = volume == volumes_.end() ? *snapshots_.find(uuid) : *volume;
     if (copy.source->role == source.role && copy.source->id.uuid == source.id.uuid) {
       uuids.push_back(uuid);
     }
@@ -125,9 +125,7 @@ std::vector<std::string> RecordStore::CopiesUnderWay(const ContentSource& source
 
 std::vector<Volume> RecordStore::Undecided() const {
   const MutexLock lock(mutex_);
-  std::vector<Volume> snapshots;
-  for (const auto& [uuid, snapshot] : undecided_) snapshots.push_back(snapshot);
-  return snapshots;
+  return {undecided_.begin(), undecided_.end()};
 }
 
 std::vector<std::string> RecordStore::VolumesUnderWay() const {
@@ -143,9 +141,9 @@ std::vector<std::string> RecordStore::VolumesUnderWay() const {
 std::set<std::string> RecordStore::VolumesOfAnyUse() const {
   const MutexLock lock(mutex_);
   std::set<std::string> uuids;
-  for (const auto& [uuid, volume] : volumes_) uuids.insert(uuid);
+  for (const Volume& volume : volumes_) uuids.insert(volume.id.uuid);
   for (const auto* const index : {&snapshots_, &undecided_}) {
-    for (const auto& [uuid, snapshot] : *index) {
+    for (const Volume& snapshot : *index) {
       if (snapshot.source) uuids.insert(snapshot.source->id.uuid);
     }
   }
@@ -157,12 +155,17 @@ bool RecordStore::HasCopies() const {
   return copies_ != 0;
 }
 
-void RecordStore::Erase(std::map<std::string, Volume>& index, const std::string& uuid) {
+void RecordStore::Erase(Index& index, const std::string& uuid) {
   const auto known = index.find(uuid);
   if (known == index.end()) return;
-  if (known->second.source) --copies_;
+  if (known->source) --copies_;
   copying_.erase(uuid);
   index.erase(known);
+}
+
+void RecordStore::EraseUndecided(const std::string& uuid) {
+  const auto known = undecided_.find(uuid);
+  if (known != undecided_.end()) undecided_.erase(known);
 }
 
 }  // namespace holdfast::file

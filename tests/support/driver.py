@@ -61,7 +61,8 @@ class Driver:
         except grpc.RpcError as error:  # it listens, but serves nothing yet
             if csi_client.code_of(error) in csi_client.MAYBE_RUNNING:
                 return False
-            if "is not served" in error.details():  # a pool that is missing is tried again
+            # A pool that is missing is tried again, and a machine that is busy answers later.
+            if "is not served" in error.details() or "does not answer" in error.details():
                 return False
             raise
 
