@@ -152,6 +152,9 @@ absl::Status ValidateConfig(const Config& config) {
     return InvalidArgument(
         "kubeletRegistrationDir is for a node: a controller has no Node service");
   }
+  if (config.trim_interval.count() != 0 && config.role == Role::kController) {
+    return InvalidArgument("trimInterval is for roles node and all: a controller mounts nothing");
+  }
   if (config.attach && config.role == Role::kController && config.link_listen.empty()) {
     return InvalidArgument(
         "attach needs a controller that knows its nodes: role all, or linkListen");

@@ -14,11 +14,10 @@ namespace holdfast {
 // Of a pool key and of a class parameter.
 inline constexpr char kKeepDeleted[] = "keepDeleted";
 
-// "0", "90m", "24h", "7d", "1h30m": whole seconds, at most ten years. INVALID_ARGUMENT naming
-// keepDeleted otherwise.
+// As ParseTimeSpan. INVALID_ARGUMENT naming keepDeleted.
 [[nodiscard]] absl::StatusOr<std::chrono::seconds> ParseRetention(const std::string& text);
 
-// "0", "45s", "90m", "24h", "7d": the largest unit of which it is a whole number.
+// As FormatTimeSpan.
 [[nodiscard]] std::string FormatRetention(std::chrono::seconds time);
 
 }  // namespace holdfast

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/time_span.h"
 #include "core/unknown_name.h"
 
 namespace holdfast {
@@ -45,6 +46,11 @@ absl::Status SetMaxVolumes(Config& config, const Texts& texts, PoolSyntaxes) {
 
 absl::Status SetCopyRate(Config& config, const Texts& texts, PoolSyntaxes) {
   ASSIGN_OR_RETURN(config.copy_rate, ParseBytes(texts.front()));
+  return absl::OkStatus();
+}
+
+absl::Status SetTrimInterval(Config& config, const Texts& texts, PoolSyntaxes) {
+  ASSIGN_OR_RETURN(config.trim_interval, ParseTimeSpan(texts.front()));
   return absl::OkStatus();
 }
 
@@ -101,6 +107,10 @@ constexpr Setting kSettings[] = {
      "Most bytes per second that this process sends to other nodes, and as many that it takes; 0: "
      "no limit",
      SetCopyRate},
+    {"trimInterval", "--trim-interval", kText, "TIME", "0 (never)",
+     "How often the node gives free space of its thin filesystem volumes back, slowly (as fstrim): "
+     "24h, 7d",
+     SetTrimInterval},
     {"kubeletRegistrationDir", "--kubelet-registration-dir", kText, "DIRECTORY", "none",
      "kubelet's plugins_registry: the node registers itself there, without node-driver-registrar",
      SetText<&Config::kubelet_registration_dir>},

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "core/long_work.h"
+#include "fs/btrfs_chunks.h"
 #include "fs/btrfs_identity.h"
 #include "fs/filesystems.h"
 #include "fs/format_programs.h"
@@ -224,6 +225,11 @@ class BtrfsFilesystem final : public Filesystem {
   }
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }
+
+  absl::StatusOr<std::optional<AddressRange>> NextToTrim(int root_fd, const os::BlockDevice&,
+                                                         Bytes from) const override {
+    return NextBtrfsChunk(root_fd, from);
+  }
 
   absl::StatusOr<std::vector<std::string>> ParseMkfsOptions(
       const std::string& text) const override {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,13 @@ struct FormatOptions {
   std::string uuid;                // the filesystem's UUID, chosen and recorded before mkfs runs
   bool keep_allocation = true;     // thick volume: mkfs must not discard the device
   std::vector<std::string> extra;  // from ParseMkfsOptions
+};
+
+struct AddressRange {
+  Bytes begin = 0;
+  Bytes end = 0;
+
+  friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
 
 // Freezes the filesystem of an open directory and thaws it at once (os::FlushByFreezing), and
@@ -103,6 +111,12 @@ class Filesystem {
   // Whether the filesystem, mounted or not, has recorded errors. One read at most. xfs and btrfs
   // keep no such record: they stop answering instead.
   [[nodiscard]] virtual bool HasRecordedErrors(const os::BlockDevice& device) const = 0;
+
+  // Where a trim (os/trim.h) of the mounted filesystem finds free space at or behind `from`, in the
+  // filesystem's own address space: the first such part. Nothing when there is none. INTERNAL when
+  // that cannot be read. Needs CAP_SYS_ADMIN; does not wait for the end of a freeze.
+  [[nodiscard]] virtual absl::StatusOr<std::optional<AddressRange>> NextToTrim(
+      int root_fd, const os::BlockDevice& device, Bytes from) const;
 
   // Turns the StorageClass parameter mkfsOptions into arguments: words separated by spaces, only
   // mkfs options that determine the layout of the filesystem. INVALID_ARGUMENT naming the word for

@@ -11,6 +11,14 @@ std::array<const Filesystem*, 4> All() { return {&Ext4(), &Ext3(), &Xfs(), &Btrf
 
 }  // namespace
 
+// ext and xfs count their blocks from the start of the device.
+absl::StatusOr<std::optional<AddressRange>> Filesystem::NextToTrim(int,
+                                                                   const os::BlockDevice& device,
+                                                                   Bytes from) const {
+  if (from >= device.size) return std::nullopt;
+  return AddressRange{from, device.size};
+}
+
 const Filesystem* FindFilesystem(std::string_view name) {
   for (const Filesystem* filesystem : All()) {
     if (filesystem->name() == name) return filesystem;

@@ -160,6 +160,30 @@ void AddReconciler(const Reconciler& reconciler, std::vector<MetricFamily>& fami
   Move({&rounds, &repaired, &left}, families);
 }
 
+void AddTrims(const Trimmer& trimmer, std::vector<MetricFamily>& families) {
+  if (!trimmer.is_on()) return;
+  const Trimmer::Figures figures = trimmer.figures();
+  MetricFamily bytes = Family("holdfast_trimmed_bytes_total",
+                              "free space of volumes that was offered to their pools, as the "
+                              "filesystems count it",
+                              MetricType::Counter);
+  Add(bytes, {}, figures.trimmed_bytes);
+  MetricFamily trims = Family("holdfast_trims_total", "scheduled trims of volumes that have ended",
+                              MetricType::Counter);
+  Add(trims, {{"result", "done"}}, figures.done);
+  Add(trims, {{"result", "failed"}}, figures.failed);
+  MetricFamily put_off =
+      Family("holdfast_trim_steps_put_off_total",
+             "steps of trims that waited because a call had the volume", MetricType::Counter);
+  Add(put_off, {}, figures.put_off);
+  MetricFamily last = Family("holdfast_trim_last_round_timestamp_seconds",
+                             "when the last round over all volumes ended", MetricType::Gauge);
+  if (figures.last_round) {
+    Add(last, {}, std::chrono::system_clock::to_time_t(*figures.last_round));
+  }
+  Move({&bytes, &trims, &put_off, &last}, families);
+}
+
 void AddTransfers(const controller::ContentTransfers& transfers,
                   std::vector<MetricFamily>& families) {
   MetricFamily running =
@@ -265,6 +289,7 @@ std::string Metrics::Text() const {
   AddProcess(families);
   AddPools(sources_, families);
   AddReconciler(sources_.reconciler, families);
+  AddTrims(sources_.trimmer, families);
   AddTransfers(sources_.transfers, families);
   if (sources_.linked != nullptr) AddNodeLink(*sources_.linked, families);
   if (sources_.hub != nullptr) AddLink(*sources_.hub, families);

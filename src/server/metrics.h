@@ -18,6 +18,7 @@
 #include "pool/pools.h"
 #include "server/abnormal_volumes.h"
 #include "server/reconciler.h"
+#include "server/trimmer.h"
 
 namespace holdfast::server {
 
@@ -30,6 +31,7 @@ class Metrics final {
     const Reconciler& reconciler;
     const controller::ContentTransfers& transfers;
     AbnormalVolumes& abnormal;
+    const Trimmer& trimmer;
     bool each_volume = false;  // with figures of each (VolumeFamilies)
     // Whether there is a link to a controller. Null: this process dials none.
     const std::atomic<bool>* linked = nullptr;

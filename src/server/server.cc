@@ -65,6 +65,7 @@ absl::Status SetUpProcess() {
 bool IsBusy(const pool::PoolInfo& pool, const ServerState& state) {
   return state.calls.BusyPools().contains(rpc::PoolKey(pool.name, pool.node)) ||
          state.reconciler.BusyPools().contains(pool.name) ||
+         state.trimmer.BusyPools().contains(pool.name) ||
          state.pools.questions().Unanswered().contains(pool.name);
 }
 
@@ -137,6 +138,7 @@ absl::Status Server::ServeCalls() {
                        .reconciler = state_->reconciler,
                        .transfers = services_->controller.transfers(),
                        .abnormal = state_->abnormal_volumes,
+                       .trimmer = state_->trimmer,
                        .each_volume = config_.volume_metrics,
                        .linked = config_.link_controller.empty() ? nullptr : &state_->linked,
                        .hub = has_nodes ? &linked_->hub : nullptr,
@@ -172,6 +174,7 @@ absl::Status Server::Recover() {
     };
   }
   state_->reconciler.Start(std::move(ask));
+  if (config_.trim_interval.count() > 0) state_->trimmer.Start(config_.trim_interval);
   return absl::OkStatus();
 }
 
@@ -237,6 +240,7 @@ void Server::Stop() {
   registration_.reset();
   node_link_.reset();
   state_->reconciler.Stop();
+  state_->trimmer.Stop();
   state_->abnormal_volumes.Stop();
   state_->calls.AwaitIdle();
   state_->pools.questions().AwaitAnswers();

@@ -12,6 +12,7 @@
 #include "server/abnormal_volumes.h"
 #include "server/pool_kinds.h"
 #include "server/reconciler.h"
+#include "server/trimmer.h"
 #include "state/node_state.h"
 
 namespace holdfast::server {
@@ -27,6 +28,7 @@ struct ServerState {
   std::atomic<bool> linked{false};       // to a controller
   Reconciler reconciler{pools, node, volume_locks};
   AbnormalVolumes abnormal_volumes{pools};
+  Trimmer trimmer{pools, node, volume_locks};
 };
 
 }  // namespace holdfast::server

@@ -27,6 +27,7 @@ REFUSALS = {
     "lostPools[0].node=worker-3": "/lostPools/0.*missing properties 'pool', 'id'",
     "node.maxVolumes=-1": "/node/maxVolumes",
     "node.copyRate=fast": "/node/copyRate",
+    "node.trimInterval=weekly": "/node/trimInterval",
     "node.updateStrategy=Recreate": "/node/updateStrategy",
     "node.maxUnavailable=some": "/node/maxUnavailable",
     "attachRequired=maybe": "/attachRequired",

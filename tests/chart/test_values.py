@@ -113,6 +113,15 @@ def test_lost_pools_are_the_controllers_flags():
     assert not [flag for flag in rendered.flags("node") if "lost" in flag]
 
 
+def test_nodes_trim_when_they_are_told_to():
+    def trims(*values):
+        return [flag for flag in render(*values).flags("node") if "trim" in flag]
+
+    assert trims() == []
+    assert trims("node.trimInterval=0") == []
+    assert trims("node.trimInterval=7d") == ["--trim-interval=7d"]
+
+
 def test_the_default_pool_is_made():
     rendered = render()
     assert volumes(rendered, "node")["pool-default"]["hostPath"] == {

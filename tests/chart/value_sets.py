@@ -46,6 +46,7 @@ controller:
 node:
   maxVolumes: 100
   copyRate: 50Mi
+  trimInterval: 7d
   tolerations: []
   nodeSelector: {disk: local}
   affinity: {nodeAffinity: {}}

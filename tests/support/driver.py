@@ -18,11 +18,12 @@ SIZES = {"ext4": 64 * MIB, "ext3": 64 * MIB, "xfs": 300 * MIB, "btrfs": 256 * MI
 
 
 class Driver:
-    def __init__(self, binary, directory, pool_options=""):
+    def __init__(self, binary, directory, pool_options="", flags=()):
         self.directory = directory
         self.pool = directory / "pool"
         self.pool.mkdir(exist_ok=True)
-        self.server = serve.Server(binary, directory, [f"default=file:{self.pool}{pool_options}"])
+        self.server = serve.Server(binary, directory, [f"default=file:{self.pool}{pool_options}"],
+                                   flags=flags)
         self.client = csi_client.Client(self.server.socket)
 
     def start(self):

@@ -59,9 +59,9 @@ def new_driver(directory, new_disk):
     in its pool."""
     drivers = []
 
-    def start(pool_options="", work=directory):
+    def start(pool_options="", work=directory, flags=()):
         work.mkdir(exist_ok=True)
-        drivers.append(driver_module.Driver(binary(), work, pool_options))
+        drivers.append(driver_module.Driver(binary(), work, pool_options, flags))
         return drivers[-1].start()
 
     yield start

@@ -67,6 +67,9 @@ the root or contains another mount of the pod. */}}
     - --max-volumes={{ .Values.node.maxVolumes }}
     {{- end }}
     - --copy-rate={{ .Values.node.copyRate }}
+    {{- if ne (toString .Values.node.trimInterval) "0" }}
+    - --trim-interval={{ .Values.node.trimInterval }}
+    {{- end }}
     {{- range $index, $key := $topologyKeys }}
     - --topology={{ $key }}=$(TOPOLOGY_{{ $index }})
     {{- end }}

@@ -57,6 +57,9 @@ std::string ReadLevel(const Config& config) {
 std::string ReadAttach(const Config& config) { return config.attach ? "on" : "off"; }
 std::string ReadVolumeMetrics(const Config& config) { return config.volume_metrics ? "on" : "off"; }
 std::string ReadCopyRate(const Config& config) { return FormatBytes(config.copy_rate); }
+std::string ReadTrimInterval(const Config& config) {
+  return fmt::format("{} s", config.trim_interval.count());
+}
 std::string ReadMaxVolumes(const Config& config) { return fmt::to_string(config.max_volumes); }
 
 std::vector<Sample> Samples() {
@@ -72,6 +75,7 @@ std::vector<Sample> Samples() {
        fmt::format("n1/a={} ", kUuid)},
       {"maxVolumes", "20", {"20"}, ReadMaxVolumes, "20"},
       {"copyRate", "3Mi", {"3Mi"}, ReadCopyRate, "3 MiB"},
+      {"trimInterval", "90m", {"90m"}, ReadTrimInterval, "5400 s"},
       {"topology", "[zone=a, rack=b]", {"zone=a", "rack=b"}, ReadTopology, "zone=a rack=b "},
       {"pools",
        "[{name: a, file: /a, fs: xfs}, {name: b, file: /b}]",

@@ -29,6 +29,7 @@ stateDir: /var/lib/a
 driverName: csi.example.org
 logLevel: debug
 maxVolumes: 20
+trimInterval: 7d
 topology: [topology.kubernetes.io/zone=a, example.org/rack=]
 pools:
   - {name: fast, file: /srv/fast, fs: xfs, reserve: 10Gi, overcommit: 2.5, watermark: 80%}
@@ -41,6 +42,7 @@ pools:
   CHECK(config.driver_name == "csi.example.org");
   CHECK(config.log_level == LogLevel::kDebug);
   CHECK(config.max_volumes == 20);
+  CHECK(config.trim_interval == std::chrono::hours(7 * 24));
   CHECK(config.topology == std::vector<TopologySegment>{{"topology.kubernetes.io/zone", "a"}});
   REQUIRE(config.pools.size() == 2);
   CHECK(config.pools[0].name == "fast");
@@ -77,6 +79,7 @@ TEST_CASE("a wrong file is refused in plain words, naming line and key") {
       {"role: all\nmaxVolumes: many", "line 2: maxVolumes: 'many' must be a whole number"},
       {"maxVolumes: 99999999999999999999", "line 1: maxVolumes: '99999999999999999999' must be"},
       {"maxVolumes: 1.5", "line 1: maxVolumes: '1.5' must be a whole number"},
+      {"trimInterval: often", "line 1: trimInterval: 'often' is not 0 or a time of whole seconds"},
       {"maxVolumes: [1]", "line 1: maxVolumes: must be a single value"},
       {"role: all\nattach: true\nrole: node", "line 3: setting 'role' is given twice"},
       {"attach: sometimes", "line 1: attach: must be true or false"},

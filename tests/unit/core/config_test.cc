@@ -38,6 +38,11 @@ TEST_CASE("a whole configuration is checked wherever it came from") {
   CHECK_FAILS(broken([](Config& c) { c.state_dir = "state"; }), kInvalidArgument, "'state'");
   CHECK_FAILS(broken([](Config& c) { c.max_volumes = -1; }), kInvalidArgument, "maxVolumes");
   CHECK_FAILS(broken([](Config& c) { c.copy_rate = 1000; }), kInvalidArgument, "copyRate");
+  CHECK_FAILS(broken([](Config& c) {
+                c.role = Role::kController;
+                c.trim_interval = std::chrono::hours(1);
+              }),
+              kInvalidArgument, "trimInterval is for roles node and all");
   CHECK_FAILS(broken([](Config& c) { c.pools.clear(); }), kInvalidArgument, "no pool");
   CHECK_FAILS(broken([](Config& c) { c.pools.push_back(c.pools.front()); }), kInvalidArgument,
               "two pools are named");

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/time_span.h"
 #include "support/outcome.h"
 
 namespace holdfast {
@@ -82,6 +83,7 @@ TEST_CASE("a default that can be set is the one that Config has") {
   CHECK(config.log_level == defaults.log_level);
   CHECK(config.copy_rate == defaults.copy_rate);
   CHECK(FindSetting("maxVolumes")->fallback.starts_with(std::to_string(defaults.max_volumes)));
+  CHECK(FindSetting("trimInterval")->fallback.starts_with(FormatTimeSpan(defaults.trim_interval)));
   CHECK(FindSetting("attach")->fallback == (defaults.attach ? "on" : "off"));
 }
 

@@ -53,8 +53,12 @@ struct Fixture {
   Reconciler reconciler{pools, state, locks};
   controller::ContentTransfers transfers{locks, 0};
   AbnormalVolumes abnormal{pools};
-  Metrics metrics{
-      {.pools = pools, .reconciler = reconciler, .transfers = transfers, .abnormal = abnormal}};
+  Trimmer trimmer{pools, state, locks};
+  Metrics metrics{{.pools = pools,
+                   .reconciler = reconciler,
+                   .transfers = transfers,
+                   .abnormal = abnormal,
+                   .trimmer = trimmer}};
 };
 
 TEST_CASE_METHOD(Fixture, "snapshots are counted by whose their blocks are") {
@@ -126,6 +130,7 @@ TEST_CASE_METHOD(Fixture, "what each volume takes is reported to those who want 
                            .reconciler = reconciler,
                            .transfers = transfers,
                            .abnormal = abnormal,
+                           .trimmer = trimmer,
                            .each_volume = true});
   const auto labels_of = [&](const std::string& name, const std::string& claim) {
     return "{pool=\"p\",volume_id=\"" + pool->IdForName(name).ToString() + "\"," + claim + "} ";
@@ -148,9 +153,13 @@ TEST_CASE("volumes that every node reaches are looked at by the controller alone
   const Reconciler reconciler(pools, state, locks);
   const controller::ContentTransfers transfers(locks, 0);
   AbnormalVolumes abnormal(pools);
+  const Trimmer trimmer(pools, state, locks);
   std::atomic<bool> linked = false;
-  Metrics::Sources sources{
-      .pools = pools, .reconciler = reconciler, .transfers = transfers, .abnormal = abnormal};
+  Metrics::Sources sources{.pools = pools,
+                           .reconciler = reconciler,
+                           .transfers = transfers,
+                           .abnormal = abnormal,
+                           .trimmer = trimmer};
   CHECK_THAT(Metrics(sources).Text(), Contains("holdfast_pool_volumes_abnormal"));
   sources.linked = &linked;
   CHECK_THAT(Metrics(sources).Text(), !Contains("holdfast_pool_volumes_abnormal"));
@@ -163,6 +172,7 @@ TEST_CASE_METHOD(Fixture, "only a node that dials a controller has a link to tel
                          .reconciler = reconciler,
                          .transfers = transfers,
                          .abnormal = abnormal,
+                         .trimmer = trimmer,
                          .linked = &linked});
   CHECK_THAT(of_node.Text(), Contains("holdfast_link_connected 0\n"));
   linked = true;
@@ -188,6 +198,17 @@ TEST_CASE_METHOD(Fixture, "freezes are measured, and those that the guard ended 
         R"(holdfast_freeze_duration_seconds_bucket{le="0.05"} 1)",
         R"(holdfast_freeze_duration_seconds_bucket{le="10"} 2)",
         "holdfast_freezes_rescued_total 1"}) {
+    CHECK_THAT(Text(), Contains(std::string(line) + "\n"));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "trims are told of where there are any") {
+  CHECK_THAT(Text(), !Contains("holdfast_trim"));
+  trimmer.Start(1ms);
+  test::Await([&] { return Text().find("holdfast_trim_last_round") != std::string::npos; });
+  for (const char* const line :
+       {"holdfast_trimmed_bytes_total 0", "holdfast_trim_steps_put_off_total 0",
+        R"(holdfast_trims_total{result="done"} 0)", R"(holdfast_trims_total{result="failed"} 0)"}) {
     CHECK_THAT(Text(), Contains(std::string(line) + "\n"));
   }
 }
