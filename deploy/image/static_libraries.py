@@ -28,7 +28,7 @@ def headers(build_directory):
     said = subprocess.run(["ninja", "-C", build_directory, "-t", "deps"], capture_output=True,
                           text=True, check=True).stdout
     objects = re.split(r"\n\n", said)
-    used = {line.strip() for entry in objects if "/src/" in entry.partition(":")[0]
+    used = {line.strip() for entry in objects if entry.startswith("CMakeFiles/holdfast")
             for line in entry.splitlines()[1:]}
     return sorted(path for path in used if path.startswith("/usr/include/")
                   and not path.startswith(DECLARATIONS))

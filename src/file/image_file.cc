@@ -20,12 +20,12 @@ namespace {
 constexpr int kImageMode = 0600;
 constexpr Bytes kStatBlock = 512;  // unit of st_blocks, stat(2)
 
-struct Range {
+struct Gap {
   Bytes begin = 0;
   Bytes end = 0;
 };
 
-absl::Status Fallocate(int image_fd, int mode, const Range& range, std::string_view what) {
+absl::Status Fallocate(int image_fd, int mode, const Gap& range, std::string_view what) {
   int result = 0;
   do {
     result = ::fallocate(image_fd, mode, range.begin, range.end - range.begin);
@@ -45,10 +45,10 @@ absl::StatusOr<struct stat> StatOf(int image_fd) {
 }
 
 // What of the first `size` bytes has no extent.
-absl::StatusOr<std::vector<Range>> Gaps(int image_fd, Bytes size) {
+absl::StatusOr<std::vector<Gap>> Gaps(int image_fd, Bytes size) {
   ASSIGN_OR_RETURN(const struct stat facts, StatOf(image_fd));
   const Bytes present = std::min<Bytes>(facts.st_size, size);
-  std::vector<Range> gaps;
+  std::vector<Gap> gaps;
   Bytes reached = 0;
   const auto reach = [&](Bytes begin, Bytes end) {
     if (begin > reached) gaps.push_back({reached, std::min(begin, size)});
@@ -74,7 +74,7 @@ absl::Status Allocate(int image_fd, Bytes size, std::string_view what) {
   if (!absl::IsResourceExhausted(whole)) return whole;
   const auto gaps = Gaps(image_fd, size);
   if (!gaps.ok()) return whole;
-  for (const Range& gap : *gaps) RETURN_IF_ERROR(Fallocate(image_fd, 0, gap, what));
+  for (const Gap& gap : *gaps) RETURN_IF_ERROR(Fallocate(image_fd, 0, gap, what));
   return absl::OkStatus();
 }
 
