@@ -28,8 +28,8 @@ struct Config {
   std::string driver_name = "csi.holdfast.dev";
   LogLevel log_level = LogLevel::kInfo;
   bool attach = false;  // volumes are published to a node by the controller before it stages them
-  std::int64_t max_volumes = 0;           // per node, for the scheduler; 0: no limit
-  Bytes copy_rate = 200 * kMiB;           // per second, of contents that come or go; 0: no limit
+  std::int64_t max_volumes = 0;  // per node, for the scheduler; 0: no limit
+  Bytes copy_rate = 200 * kMiB;  // per second, of contents that come or go; 0: no limit
   // How often free space of thin volumes is given back (FITRIM); 0: never.
   std::chrono::seconds trim_interval{0};
   std::vector<TopologySegment> topology;  // of the node, beside its own

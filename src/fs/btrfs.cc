@@ -226,6 +226,7 @@ class BtrfsFilesystem final : public Filesystem {
 
   bool HasRecordedErrors(const os::BlockDevice&) const override { return false; }
 
+  // Always a whole chunk: a trim that begins within free space leaves that out (Linux 6.18).
   absl::StatusOr<std::optional<AddressRange>> NextToTrim(int root_fd, const os::BlockDevice&,
                                                          Bytes from) const override {
     return NextBtrfsChunk(root_fd, from);

@@ -51,7 +51,7 @@ absl::StatusOr<std::optional<AddressRange>> NextBtrfsChunk(int root_fd, Bytes fr
       at += sizeof(header) + header.len;
       const auto start = static_cast<Bytes>(header.offset);
       const auto end = start + static_cast<Bytes>(le64toh(chunk.length));
-      if (end > from) return AddressRange{std::max(from, start), end};
+      if (end > from) return AddressRange{start, end};
       begin = header.offset + 1;
     }
   }

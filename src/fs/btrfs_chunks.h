@@ -10,7 +10,7 @@
 
 namespace holdfast::fs {
 
-// The first part of a chunk at or behind the logical address `from`; nothing if there is none.
+// The chunk that contains the logical address `from`, or the next one; nothing if there is none.
 // INTERNAL if the chunk tree cannot be read. Needs CAP_SYS_ADMIN.
 [[nodiscard]] absl::StatusOr<std::optional<AddressRange>> NextBtrfsChunk(int root_fd, Bytes from);
 

@@ -112,9 +112,11 @@ class Filesystem {
   // keep no such record: they stop answering instead.
   [[nodiscard]] virtual bool HasRecordedErrors(const os::BlockDevice& device) const = 0;
 
-  // Where a trim (os/trim.h) of the mounted filesystem finds free space at or behind `from`, in the
-  // filesystem's own address space: the first such part. Nothing when there is none. INTERNAL when
-  // that cannot be read. Needs CAP_SYS_ADMIN; does not wait for the end of a freeze.
+  // The part that the next step of a trim (os/trim.h) of the mounted filesystem is to cover, in the
+  // filesystem's own addresses; it ends behind `from`. Nothing when there is none any more. ext and
+  // xfs: from `from` to the size of `device`, which the caller may reduce to make steps. btrfs: the
+  // whole chunk that contains `from`, or the next one. INTERNAL when that cannot be read. Needs
+  // CAP_SYS_ADMIN; does not wait for the end of a freeze.
   [[nodiscard]] virtual absl::StatusOr<std::optional<AddressRange>> NextToTrim(
       int root_fd, const os::BlockDevice& device, Bytes from) const;
 

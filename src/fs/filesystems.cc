@@ -11,7 +11,7 @@ std::array<const Filesystem*, 4> All() { return {&Ext4(), &Ext3(), &Xfs(), &Btrf
 
 }  // namespace
 
-// ext and xfs count their blocks from the start of the device.
+// Of ext and xfs, whose addresses are those of the device.
 absl::StatusOr<std::optional<AddressRange>> Filesystem::NextToTrim(int,
                                                                    const os::BlockDevice& device,
                                                                    Bytes from) const {

@@ -10,10 +10,11 @@
 namespace holdfast::node {
 namespace {
 
-// Up to a multiple of the size, so that steps cover whole block groups, which ext4 then remembers
-// as trimmed.
-Bytes EndOfStep(const fs::AddressRange& range, Bytes size) {
-  return std::min(range.end, AlignDown(range.begin, size) + size);
+// The device up to the end of the step: a multiple of the size, so that steps cover whole block
+// groups, which ext4 then remembers as trimmed.
+os::BlockDevice PartOf(os::BlockDevice device, Bytes from, Bytes size) {
+  device.size = std::min(device.size, AlignDown(from, size) + size);
+  return device;
 }
 
 }  // namespace
@@ -39,14 +40,14 @@ absl::StatusOr<TrimStep> TrimVolume(const TrimCandidate& volume, const state::St
   if (space.read_only) {
     return MakeStatus(absl::StatusCode::kUnimplemented, "it is mounted read-only");
   }
-  ASSIGN_OR_RETURN(const auto range, volume.filesystem->NextToTrim(root.get(), *device, from));
+  ASSIGN_OR_RETURN(const auto range,
+                   volume.filesystem->NextToTrim(root.get(), PartOf(*device, from, size), from));
   if (!range) return TrimStep{};
-  const Bytes end = EndOfStep(*range, size);
-  const auto trimmed = os::TrimFreeSpace(root.get(), range->begin, end);
+  const auto trimmed = os::TrimFreeSpace(root.get(), range->begin, range->end);
   // It may be smaller than its device, or have a remainder that is no block.
   if (absl::IsOutOfRange(trimmed.status())) return TrimStep{};
   RETURN_IF_ERROR(trimmed.status());
-  return TrimStep{.trimmed = *trimmed, .next = end};
+  return TrimStep{.trimmed = *trimmed, .next = range->end};
 }
 
 }  // namespace holdfast::node
