@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/audit_objects.h"
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_replace.h>
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "cli/audit_item.h"
 #include "cli/audit_stream.h"
 #include "core/message_text.h"
 
@@ -18,130 +18,13 @@ constexpr char kListRemedy[] = "give it what `kubectl get pv -o json` prints";
 // A PersistentVolume has 12 levels.
 constexpr std::size_t kMostLevels = 64;
 
-enum class Type { kText, kObject, kArray };
-
-// An object of the list, of any kind.
-struct Item {
-  std::string kind;
-  std::string api_version;
-  std::string name;
-  std::string deleted_at;
-  std::string csi_driver;
-  std::string csi_handle;
-  std::string capacity;
-  std::string claim_namespace;
-  std::string claim_name;
-  std::vector<std::vector<NodeRequirement>> node_terms;
-  std::string key;  // of the expression that is being read
-  std::string comparison;
-  std::vector<std::string> values;
-  std::string content_driver;
-  std::string given_handle;
-  std::string made_handle;
-  std::string snapshot_namespace;
-  std::string snapshot_name;
-  std::string reclaim_policy;
-  std::string name_space;
-  std::string node;
-  std::string volume_name;  // of the pod's volume that is being read
-  std::string volume_claim;
-  bool volume_is_ephemeral = false;
-  std::vector<std::string> claims;
-};
-
-struct Field {
-  Type type = Type::kText;
-  std::string Item::*text = nullptr;  // where it is kept, if it is
-};
-
-// By where they are in the document: "/" and the key, "*" for an entry of an array.
-const absl::flat_hash_map<std::string_view, Field>& Fields() {
-  constexpr auto kObject = Type::kObject;
-  constexpr auto kArray = Type::kArray;
-  static const absl::flat_hash_map<std::string_view, Field> fields = {
-      {"", {kObject}},
-      {"/kind", {}},
-      {"/metadata", {kObject}},
-      {"/metadata/continue", {}},
-      {"/items", {kArray}},
-      {"/items/*", {kObject}},
-      {"/items/*/kind", {.text = &Item::kind}},
-      {"/items/*/apiVersion", {.text = &Item::api_version}},
-      {"/items/*/metadata", {kObject}},
-      {"/items/*/metadata/name", {.text = &Item::name}},
-      {"/items/*/metadata/namespace", {.text = &Item::name_space}},
-      {"/items/*/metadata/deletionTimestamp", {.text = &Item::deleted_at}},
-      {"/items/*/spec", {kObject}},
-      {"/items/*/spec/csi", {kObject}},
-      {"/items/*/spec/csi/driver", {.text = &Item::csi_driver}},
-      {"/items/*/spec/csi/volumeHandle", {.text = &Item::csi_handle}},
-      {"/items/*/spec/capacity", {kObject}},
-      {"/items/*/spec/capacity/storage", {.text = &Item::capacity}},
-      {"/items/*/spec/claimRef", {kObject}},
-      {"/items/*/spec/claimRef/namespace", {.text = &Item::claim_namespace}},
-      {"/items/*/spec/claimRef/name", {.text = &Item::claim_name}},
-      {"/items/*/spec/nodeAffinity", {kObject}},
-      {"/items/*/spec/nodeAffinity/required", {kObject}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms", {kArray}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*", {kObject}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions", {kArray}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*", {kObject}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/key",
-       {.text = &Item::key}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/operator",
-       {.text = &Item::comparison}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values",
-       {kArray}},
-      {"/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values/*", {}},
-      {"/items/*/spec/persistentVolumeReclaimPolicy", {.text = &Item::reclaim_policy}},
-      {"/items/*/spec/nodeName", {.text = &Item::node}},
-      {"/items/*/spec/volumes", {kArray}},
-      {"/items/*/spec/volumes/*", {kObject}},
-      {"/items/*/spec/volumes/*/name", {.text = &Item::volume_name}},
-      {"/items/*/spec/volumes/*/ephemeral", {kObject}},
-      {"/items/*/spec/volumes/*/persistentVolumeClaim", {kObject}},
-      {"/items/*/spec/volumes/*/persistentVolumeClaim/claimName", {.text = &Item::volume_claim}},
-      {"/items/*/spec/driver", {.text = &Item::content_driver}},
-      {"/items/*/spec/source", {kObject}},
-      {"/items/*/spec/source/snapshotHandle", {.text = &Item::given_handle}},
-      {"/items/*/spec/volumeSnapshotRef", {kObject}},
-      {"/items/*/spec/volumeSnapshotRef/namespace", {.text = &Item::snapshot_namespace}},
-      {"/items/*/spec/volumeSnapshotRef/name", {.text = &Item::snapshot_name}},
-      {"/items/*/status", {kObject}},
-      {"/items/*/status/snapshotHandle", {.text = &Item::made_handle}},
-  };
-  return fields;
-}
-
-constexpr std::string_view kItem = "/items/*";
-constexpr std::string_view kPodVolume = "/items/*/spec/volumes/*";
-constexpr std::string_view kEphemeral = "/items/*/spec/volumes/*/ephemeral";
-constexpr std::string_view kTerm = "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*";
-constexpr std::string_view kExpression =
-    "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*";
-constexpr std::string_view kValue =
-    "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*/values/*";
-
-std::string_view Words(Type type) {
-  if (type == Type::kText) return "a text";
-  return type == Type::kObject ? "an object" : "an array";
+std::string_view Words(JsonType type) {
+  if (type == JsonType::kText) return "a text";
+  return type == JsonType::kObject ? "an object" : "an array";
 }
 
 std::string Named(const std::string& name_space, const std::string& name) {
   return name.empty() ? "" : name_space + "/" + name;
-}
-
-bool IsPersistentVolume(const Item& item) {
-  return item.kind == "PersistentVolume" && (item.api_version == "v1" || item.api_version.empty());
-}
-
-bool IsSnapshotContent(const Item& item) {
-  return item.kind == "VolumeSnapshotContent" &&
-         (item.api_version.starts_with("snapshot.storage.k8s.io/") || item.api_version.empty());
-}
-
-bool IsPod(const Item& item) {
-  return item.kind == "Pod" && (item.api_version == "v1" || item.api_version.empty());
 }
 
 // Follows the document, and keeps what Fields names.
@@ -158,7 +41,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool null() override {
     Enter();
     if (path_ == "/items") has_items_ = true;  // an empty list, as Go may write it
-    return path_ == kItem ? Refuse(Type::kObject) : true;
+    return path_ == kItemPlace ? Refuse(JsonType::kObject) : true;
   }
   bool boolean(bool) override { return Scalar(); }
   bool number_integer(number_integer_t) override { return Scalar(); }
@@ -166,9 +49,9 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t&) override { return Scalar(); }
   bool binary(binary_t&) override { return Scalar(); }
   bool string(string_t& value) override;
-  bool start_object(std::size_t) override { return Open(Type::kObject); }
+  bool start_object(std::size_t) override { return Open(JsonType::kObject); }
   bool end_object() override;
-  bool start_array(std::size_t) override { return Open(Type::kArray); }
+  bool start_array(std::size_t) override { return Open(JsonType::kArray); }
   bool end_array() override {
     levels_.pop_back();
     return true;
@@ -187,9 +70,9 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   };
 
   void Enter();
-  bool Open(Type type);
+  bool Open(JsonType type);
   bool Scalar();
-  bool Refuse(Type wanted);
+  bool Refuse(JsonType wanted);
   // Ends the parsing.
   bool Fail(absl::Status status) {
     status_ = std::move(status);
@@ -215,7 +98,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t items_ = 0;
   bool has_items_ = false;
   std::size_t without_kind_ = 0;
-  Item item_;
+  AuditItem item_;
 };
 
 // The path of an array's next entry; a key has already set that of an object's.
@@ -233,44 +116,44 @@ bool Reader::key(string_t& value) {
   return true;
 }
 
-bool Reader::Refuse(Type wanted) {
+bool Reader::Refuse(JsonType wanted) {
   std::string place(path_);
-  if (path_.starts_with(kItem)) place.erase(0, kItem.size());
+  if (path_.starts_with(kItemPlace)) place.erase(0, kItemPlace.size());
   place = absl::StrReplaceAll(place, {{"/*", "[]"}, {"/", "."}});
   if (place.starts_with('.')) place.erase(0, 1);
-  return Fail(InvalidArgument("{}{} is not {}", path_.starts_with(kItem) ? ItemText() : "",
+  return Fail(InvalidArgument("{}{} is not {}", path_.starts_with(kItemPlace) ? ItemText() : "",
                               place.empty() ? "it" : place, Words(wanted)));
 }
 
-bool Reader::Open(Type type) {
+bool Reader::Open(JsonType type) {
   Enter();
-  const auto field = Fields().find(path_);
-  if (field != Fields().end() && field->second.type != type) return Refuse(field->second.type);
+  const ItemField* const field = FieldAt(path_);
+  if (field != nullptr && field->type != type) return Refuse(field->type);
   if (levels_.size() == kMostLevels) {
     return Fail(
         InvalidArgument("it is nested more than {} levels deep; {}", kMostLevels, kListRemedy));
   }
   if (path_ == "/items") has_items_ = true;
-  if (path_ == kItem) item_ = Item{};
-  if (path_ == kTerm) item_.node_terms.emplace_back();
-  if (path_ == kEphemeral) item_.volume_is_ephemeral = true;
-  levels_.push_back({.path = path_.size(), .is_array = type == Type::kArray});
+  if (path_ == kItemPlace) item_ = AuditItem{};
+  if (path_ == kTermPlace) item_.node_terms.emplace_back();
+  if (path_ == kEphemeralPlace) item_.volume_is_ephemeral = true;
+  levels_.push_back({.path = path_.size(), .is_array = type == JsonType::kArray});
   return true;
 }
 
 bool Reader::Scalar() {
   Enter();
-  const auto field = Fields().find(path_);
-  return field == Fields().end() || Refuse(field->second.type);
+  const ItemField* const field = FieldAt(path_);
+  return field == nullptr || Refuse(field->type);
 }
 
 bool Reader::string(string_t& value) {
   Enter();
-  const auto field = Fields().find(path_);
-  if (field == Fields().end()) return true;
-  if (field->second.type != Type::kText) return Refuse(field->second.type);
-  if (field->second.text != nullptr) item_.*field->second.text = std::move(value);
-  if (path_ == kValue) item_.values.push_back(std::move(value));
+  const ItemField* const field = FieldAt(path_);
+  if (field == nullptr) return true;
+  if (field->type != JsonType::kText) return Refuse(field->type);
+  if (field->text != nullptr) item_.*field->text = std::move(value);
+  if (path_ == kValuePlace) item_.values.push_back(std::move(value));
   if (path_ == "/kind") kind_ = std::move(value);
   if (path_ == "/metadata/continue") page_ = std::move(value);
   return true;
@@ -280,9 +163,9 @@ bool Reader::end_object() {
   path_.resize(levels_.back().path);
   levels_.pop_back();
   ended_ = levels_.empty();
-  if (path_ == kExpression) EndExpression();
-  if (path_ == kPodVolume) EndPodVolume();
-  return path_ == kItem ? EndItem() : true;
+  if (path_ == kExpressionPlace) EndExpression();
+  if (path_ == kPodVolumePlace) EndPodVolume();
+  return path_ == kItemPlace ? EndItem() : true;
 }
 
 void Reader::EndExpression() {
