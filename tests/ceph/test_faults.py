@@ -317,7 +317,7 @@ def test_monitors_that_cannot_be_reached(new_driver, directory):
     volume = driver.create("here", pool="files", size=4 * MIB, access="block")
     began = time.monotonic()
     with refused("UNAVAILABLE", "did not answer in time"):
-        driver.create("pvc-1")
+        driver.create("pvc-1", pool="ceph")
     assert time.monotonic() - began < BOUND_SECONDS
     driver.delete(volume.volume_id)
     driver.server.kill()

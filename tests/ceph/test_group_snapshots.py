@@ -40,8 +40,8 @@ def pair(driver):
     return [create(driver, f"pv-{number}") for number in range(2)]
 
 
-def create(driver, name, **fields):
-    return driver.create(name, size=SIZE, access="block", **fields).volume_id
+def create(driver, name, pool="ceph", **fields):
+    return driver.create(name, size=SIZE, access="block", pool=pool, **fields).volume_id
 
 
 def cut(driver, *volumes, name="group", **parameters):

@@ -119,7 +119,7 @@ class Scene:
 
     def thick_snapshot(self):
         made = self.cluster.create(f"thick-{self.rounds}", ["n2"], size=64 * MIB, access="block",
-                                   provisioning="thick").volume_id
+                                   provisioning="thick", pool="default").volume_id
         content.write(self.cluster.nodes["n2"].image(made), 8 * MIB)
         self.cluster.snapshot(made, f"thick-{self.rounds}")
 
