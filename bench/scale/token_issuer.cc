@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kKeyId = "first";
 constexpr const char* kAudience = "holdfast-link";
 constexpr const char* kSubject = "system:serviceaccount:holdfast-system:holdfast-node";
-constexpr std::time_t kSecondsValid = 2L * 3600;  // the longest that the controller accepts
+constexpr std::time_t kTokenSeconds = 2L * 3600;  // the longest that the controller accepts
 
 EVP_PKEY* ReadKey(const std::string& path) {
   const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "re"),
@@ -46,7 +46,7 @@ std::string TokenIssuer::Issue(const std::string& node) const {
       {"sub", kSubject},
       {"iat", now},
       {"nbf", now},
-      {"exp", now + kSecondsValid},
+      {"exp", now + kTokenSeconds},
       {"kubernetes.io",
        {{"node", {{"name", node}}}, {"pod", {{"name", "holdfast-node-x"}, {"uid", "0a1b"}}}}}};
   const std::string text = Base64Url(header.dump()) + "." + Base64Url(claims.dump());
