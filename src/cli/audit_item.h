@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of an object in a list of Kubernetes objects while the list is read, and where it is in
-// the document.
+// What is kept of an object in a list of Kubernetes objects while the list is read, and where it is
+// in the document.
 #pragma once
 
 #include <string>
@@ -47,14 +47,15 @@ struct ItemField {
   std::string AuditItem::*text = nullptr;  // where it is kept, if it is
 };
 
-// The field at this place; nullptr if nothing is asked of it. A place is made of "/" and a key, "*" for an
-// entry of an array, from the document down.
+// The field at this place; nullptr if nothing is asked of it. A place is made of "/" and a key, "*"
+// for an entry of an array, from the document down.
 [[nodiscard]] const ItemField* FieldAt(std::string_view place);
 
 inline constexpr std::string_view kItemPlace = "/items/*";
 inline constexpr std::string_view kPodVolumePlace = "/items/*/spec/volumes/*";
 inline constexpr std::string_view kEphemeralPlace = "/items/*/spec/volumes/*/ephemeral";
-inline constexpr std::string_view kTermPlace = "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*";
+inline constexpr std::string_view kTermPlace =
+    "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*";
 inline constexpr std::string_view kExpressionPlace =
     "/items/*/spec/nodeAffinity/required/nodeSelectorTerms/*/matchExpressions/*";
 inline constexpr std::string_view kValuePlace =
