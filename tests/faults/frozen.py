@@ -37,6 +37,10 @@ class TwoPools(driver_module.Driver):
                                 f"--health-address=127.0.0.1:{self.port}",
                                 f"--metrics-address=127.0.0.1:{self.port}"]
 
+    def create(self, name, **fields):
+        """In the pool that can be made to hang, if no other is named."""
+        return super().create(name, **({"pool": "default"} | fields))
+
     def without_default(self):
         """A driver for the second pool alone, in the same place."""
         other = TwoPools(self.directory, self.disk)

@@ -54,7 +54,7 @@ class Many:
 def creation(name, **parameters):
     return {"name": name, "capacity_range": csi_client.at_least(SIZE),
             "volume_capabilities": [csi_client.capability("block")],
-            "parameters": {"provisioning": "thin", **parameters}}
+            "parameters": {"provisioning": "thin", "pool": "default", **parameters}}
 
 
 def assert_others_are_served(driver, kubelet, published):
