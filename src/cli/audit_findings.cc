@@ -21,13 +21,9 @@ namespace {
 // Kubernetes' own name for a node in affinities that people write.
 constexpr char kHostname[] = "kubernetes.io/hostname";
 
-std::string ClaimOf(const admin::v1::Volume& volume) {
-  return volume.claim().empty() ? "" : volume.kubernetes_namespace() + "/" + volume.claim();
-}
-
-std::string SnapshotOf(const admin::v1::Snapshot& snapshot) {
-  if (snapshot.volume_snapshot().empty()) return "";
-  return snapshot.kubernetes_namespace() + "/" + snapshot.volume_snapshot();
+// NAMESPACE/NAME; empty if the name is not recorded.
+std::string ObjectName(const std::string& name_space, const std::string& name) {
+  return name.empty() ? "" : name_space + "/" + name;
 }
 
 std::string SizeProblem(const PersistentVolume& object, Bytes size) {
@@ -187,7 +183,7 @@ void Comparison::JudgeWithoutObject(const admin::v1::Volume& volume) {
   AuditEntry entry{.kind = "volume-without-pv",
                    .subject = volume.id(),
                    .id = volume.id(),
-                   .claim = ClaimOf(volume),
+                   .claim = ObjectName(volume.kubernetes_namespace(), volume.claim()),
                    .node = volume.node(),
                    .size = volume.capacity_bytes(),
                    .created_at = volume.created_at()};
@@ -242,7 +238,7 @@ void Comparison::JudgeWithoutObject(const admin::v1::Snapshot& snapshot) {
   AuditEntry entry{.kind = "snapshot-without-content",
                    .subject = snapshot.id(),
                    .id = snapshot.id(),
-                   .claim = SnapshotOf(snapshot),
+                   .claim = ObjectName(snapshot.kubernetes_namespace(), snapshot.volume_snapshot()),
                    .node = snapshot.node(),
                    .size = snapshot.size_bytes(),
                    .created_at = snapshot.created_at()};
@@ -288,9 +284,7 @@ void Comparison::Trash() {
         {.kind = "trash",
          .subject = kept.id(),
          .id = kept.volume_id(),
-         .claim = kept.kubernetes_name().empty()
-                      ? ""
-                      : kept.kubernetes_namespace() + "/" + kept.kubernetes_name(),
+         .claim = ObjectName(kept.kubernetes_namespace(), kept.kubernetes_name()),
          .node = kept.node(),
          .size = kept.capacity_bytes(),
          .created_at = kept.created_at()},

@@ -21,7 +21,7 @@ using Arguments = std::vector<std::string>;
 // The commands are to be run, so no name of a file of objects gets into them unchecked.
 absl::Status CheckNames(const LostNode& lost) {
   const auto refuse = [](const std::string& name) {
-    return InvalidArgument("'{}' is no name that Kubernetes allows", name);
+    return InvalidArgument("'{}' is not a name that Kubernetes allows", name);
   };
   for (const LostVolume& volume : lost.volumes) {
     if (!IsKubernetesName(volume.object->name)) return refuse(volume.object->name);
@@ -100,7 +100,7 @@ std::vector<Arguments> ClaimCommands(const LostNode& lost) {
 std::vector<Arguments> PodCommands(const LostNode& lost) {
   std::vector<Arguments> commands;
   for (const Pod* const pod : lost.pods) {
-    // Nobody confirms the end of what ran on a node that is gone.
+    // Nothing on a lost node can confirm that the pod has ended.
     const bool unconfirmed = lost.whole && pod->node == lost.node;
     commands.push_back(
         Delete("pod", pod->name,

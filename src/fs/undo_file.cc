@@ -115,8 +115,8 @@ Bytes BlockSizeOf(const std::array<char, 1024>& superblock) {
 
 // The magic number of the copy is inverted, so that nothing takes it for a superblock.
 void InvertMagic(std::array<char, 1024>& superblock) {
-  constexpr std::size_t kExtMagic = offsetof(ext2_super_block, s_magic);
-  for (const std::size_t i : {kExtMagic, kExtMagic + 1}) {
+  constexpr std::size_t kExtMagicOffset = offsetof(ext2_super_block, s_magic);
+  for (const std::size_t i : {kExtMagicOffset, kExtMagicOffset + 1}) {
     superblock[i] = static_cast<char>(~superblock[i]);
   }
 }

@@ -44,7 +44,7 @@ absl::StatusOr<TrimStep> TrimVolume(const TrimCandidate& volume, const state::St
                    volume.filesystem->NextToTrim(root.get(), PartOf(*device, from, size), from));
   if (!range) return TrimStep{};
   const auto trimmed = os::TrimFreeSpace(root.get(), range->begin, range->end);
-  // It may be smaller than its device, or have a remainder that is no block.
+  // The filesystem may be smaller than its device, or end in less than a block.
   if (absl::IsOutOfRange(trimmed.status())) return TrimStep{};
   RETURN_IF_ERROR(trimmed.status());
   return TrimStep{.trimmed = *trimmed, .next = range->end};

@@ -26,7 +26,7 @@ std::chrono::milliseconds SomePartOf(std::chrono::milliseconds interval) {
 
 }  // namespace
 
-// What a thread that may hang works on; it shares it, so that nobody need wait for it.
+// Shared with a thread that may hang, so that nothing has to wait for that thread.
 struct Trimmer::Piece {
   std::string volume_id{};
   // What the look found; a step needs it.
@@ -105,7 +105,7 @@ void Trimmer::TrimOne(const std::string& volume_id) {
   const auto located = pools_.Locate(volume_id);
   if (!located.ok()) return;  // of no pool here; the reconciler deals with that
   const std::string& pool = located->pool->info().name;
-  if (work_.IsUnderWay(pool)) return;  // it hangs, which was told of the first volume
+  if (work_.IsUnderWay(pool)) return;  // it hangs, as was reported for the first volume
   const auto begun = Steady::now();
   const auto trimmed = TrimInSteps(volume_id, pool);
   const auto seconds = std::chrono::duration<double>(Steady::now() - begun).count();
@@ -125,7 +125,7 @@ void Trimmer::TrimOne(const std::string& volume_id) {
 absl::StatusOr<Bytes> Trimmer::TrimInSteps(const std::string& volume_id, const std::string& pool) {
   const auto look = std::make_shared<Piece>();
   look->volume_id = volume_id;
-  // A pool that does not answer is told of elsewhere.
+  // A pool that does not answer is reported elsewhere.
   RETURN_IF_ERROR(WithCode(RunPiece(pool, look), absl::StatusCode::kNotFound));
   if (!look->candidate) return MakeStatus(absl::StatusCode::kUnimplemented, "thick or raw block");
   TrimPace pace;
