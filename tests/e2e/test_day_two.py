@@ -9,7 +9,6 @@ import pytest
 import administration
 import record_text
 from cluster.processes import until
-from installation import NAMESPACE
 from workloads import DATA, claim_spec, storage_class
 
 OLD = "2025-06-01T12:00:00Z"
@@ -151,4 +150,3 @@ def test_a_node_that_is_missing_is_an_event(cluster, workloads, installation, ev
         node.wait_until_ready()
         installation.wait_until_ready()
     cluster.kubectl("delete", "events", "--all", "--all-namespaces")
-    assert cluster.api.list("Pod", NAMESPACE)
