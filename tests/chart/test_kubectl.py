@@ -82,7 +82,7 @@ def test_of_several_installations_one_is_chosen(run):
     assert json.loads(done.stdout)[1:4] == ["--namespace", "elsewhere", "other-controller-0"]
 
 
-@pytest.mark.parametrize("values", [(), ("provisioning=nodes",), ("node.sidecars=false",)])
+@pytest.mark.parametrize("values", [(), ("provisioning=nodes",), ("node.sidecars=true",)])
 def test_the_drivers_containers_know_their_socket(values):
     rendered = render(*values)
     for component in ("controller", "node"):
