@@ -54,7 +54,7 @@ def test_the_monitor_scrapes_the_port_of_both_pods_and_tells_the_node():
     rendered = render(text=value_sets.MONITORING)
     spec = rendered.one("PodMonitor")["spec"]
     [endpoint] = spec["podMetricsEndpoints"]
-    for kind, component in (("StatefulSet", "controller"), ("DaemonSet", "node")):
+    for kind, component in (("Deployment", "controller"), ("DaemonSet", "node")):
         labels = rendered.one(kind)["spec"]["template"]["metadata"]["labels"]
         assert spec["selector"]["matchLabels"].items() <= labels.items()
         ports = {port["name"]: port["containerPort"]

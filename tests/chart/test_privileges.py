@@ -118,6 +118,14 @@ def test_secrets_of_classes_are_for_the_controllers_sidecars_alone(values, of_sn
                                         "namespace": "holdfast-system"}]
 
 
+def test_leases_are_for_the_sidecars_of_the_controller(chart):
+    [role] = [role for role in chart.all("Role") if "leases" in str(role["rules"])]
+    assert role["rules"] == [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+                              "verbs": ["get", "create", "update"]}]
+    [subject] = chart.one("RoleBinding", role["metadata"]["name"])["subjects"]
+    assert subject["name"] == chart.pod("controller")["serviceAccountName"]
+
+
 def test_the_node_has_no_role_unless_it_provisions():
     bindings = render().all("ClusterRoleBinding") + render().all("RoleBinding")
     assert "holdfast-node" not in [subject["name"] for binding in bindings

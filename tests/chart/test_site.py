@@ -68,7 +68,7 @@ def test_labels_and_annotations_are_where_they_are_wanted(site):
     assert made["labels"]["tier"] == "fast"
     assert made["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true",
                                    "example.com/owner": "storage"}
-    for kind in ("StatefulSet", "DaemonSet"):
+    for kind in ("Deployment", "DaemonSet"):
         assert site.one(kind)["spec"]["template"]["metadata"]["labels"]["cost-center"] == "7"
     for account in site.all("ServiceAccount"):
         assert account["metadata"]["annotations"] == {"example.com/role": "storage"}

@@ -38,13 +38,14 @@ seccompProfile: {type: RuntimeDefault}
     # CreateVolume gets the one node that the scheduler chose, not the whole cluster.
     - --strict-topology
     - --enable-capacity
-    # The StatefulSet or DaemonSet owns the capacity objects: they outlive a pod and are deleted with
-    # the installation.
-    - --capacity-ownerref-level=1
+    # The Deployment (through a ReplicaSet) or DaemonSet owns the capacity objects: they outlive a pod and
+    # are deleted with the installation.
+    - --capacity-ownerref-level={{ ternary 1 2 (eq .Values.provisioning "nodes") }}
     - --capacity-poll-interval={{ .Values.provisioner.capacityPollInterval }}
     {{- if eq .Values.provisioning "nodes" }}
     - --node-deployment
     {{- else }}
+    - --leader-election
     # Enough for some hundred nodes at once; with the defaults it writes one object per second.
     - --capacity-threads=8
     - --kube-api-capacity-qps=50
