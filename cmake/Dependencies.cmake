@@ -1,12 +1,13 @@
 # Debian 12 packages; docs/dependencies.md says what each is for.
 #
 # What has a static archive is linked statically: shared libraries cost memory for their tables and
-# tie the binary to one distribution's versions. libmount and fmt come as shared libraries only.
+# tie the binary to one distribution's versions. OpenSSL, libmount and libblkid are shared; their names
+# have not changed since 2021 or earlier. third_party has what Debian only has as shared libraries.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
-find_package(fmt REQUIRED)
+find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost 1.74 REQUIRED)  # its headers alone
@@ -15,9 +16,6 @@ find_path(RADOS_INCLUDE_DIR rados/librados.h REQUIRED)
 find_path(RBD_INCLUDE_DIR rbd/librbd.h REQUIRED)
 pkg_check_modules(MOUNT REQUIRED IMPORTED_TARGET mount)
 pkg_check_modules(BLKID REQUIRED IMPORTED_TARGET blkid)
-pkg_check_modules(JOSE REQUIRED IMPORTED_TARGET jose)
-pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
-pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 
 # static_archives(NAME LIBRARIES...): interface target NAME with those lib*.a that exist; pkg-config's
 # lists also name system libraries that have none.
@@ -48,5 +46,6 @@ target_link_libraries(grpc_static INTERFACE OpenSSL::SSL OpenSSL::Crypto)
 static_archives(core_static uuid yaml-cpp)
 static_archives(cap_static cap)
 static_archives(zlib_static z)
+static_archives(jansson_static jansson)
 static_archives(xxhash_static xxhash)
 static_archives(ext2fs_static ext2fs com_err)

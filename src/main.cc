@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The holdfast command: one verb per thing it can do.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -42,8 +45,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   holdfast::cli::AddDemoCommand(app, run);
   holdfast::cli::AddCompletionCommand(app, run);
   holdfast::cli::AddManualCommand(app, run);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  holdfast::cli::UnderstandHelp(words);
+  std::ranges::reverse(words);  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::ParseError& error) {
     return holdfast::cli::ExplainUsage(app, error);
   }

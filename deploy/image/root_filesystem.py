@@ -67,8 +67,9 @@ def resolve(package, path):
     return found
 
 
-def lay_out(root, driver, owned_files, licence):
-    """Creates the image's file tree. `owned_files` maps a path in the image to its package."""
+def lay_out(root, driver, owned_files, licence, vendored):
+    """Creates the image's file tree. `owned_files` maps a path in the image to its package; `vendored`
+    libraries are in the driver."""
     for name in MERGED:
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
@@ -89,6 +90,8 @@ def lay_out(root, driver, owned_files, licence):
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
     copy(licence, root / "usr/share/doc/holdfast/copyright")
+    for library in vendored:
+        copy(library.licence_path, root / f"usr/share/doc/holdfast/{library.name}.copyright")
 
 
 def check(root, owned_files):

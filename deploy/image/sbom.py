@@ -32,6 +32,17 @@ def debian_package(package):
     return entry
 
 
+def vendored_library(library):
+    return {
+        "SPDXID": element(library.name), "name": library.name, "versionInfo": library.version,
+        "downloadLocation": f"git+https://github.com/{library.repository}@{library.commit}",
+        "sourceInfo": f"third_party/{library.directory}: {library.part}",
+        "licenseConcluded": library.licence, "licenseDeclared": library.licence,
+        "copyrightText": "NOASSERTION", "filesAnalyzed": False,
+        "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                          "referenceLocator": f"pkg:github/{library.repository}@{library.version}"}]}
+
+
 def driver_package(version, digest):
     return {
         "SPDXID": element("holdfast"), "name": "holdfast", "versionInfo": version,
@@ -46,8 +57,9 @@ def relation(kind, package):
             "relatedSpdxElement": element(package.name)}
 
 
-def document(version, driver, epoch, shipped, linked):
-    """`shipped` packages have files in the image; code of `linked` packages is in the driver."""
+def document(version, driver, epoch, shipped, linked, vendored):
+    """`shipped` packages have files in the image; code of `linked` packages and of `vendored` libraries
+    is in the driver."""
     created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
     digest = hashlib.sha256(driver.read_bytes()).hexdigest()
     return {
@@ -57,9 +69,10 @@ def document(version, driver, epoch, shipped, linked):
         "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
                          "creators": ["Tool: holdfast scripts/image"]},
         "packages": [driver_package(version, digest),
-                     *(debian_package(package) for package in [*shipped, *linked])],
+                     *(debian_package(package) for package in [*shipped, *linked]),
+                     *(vendored_library(library) for library in vendored)],
         "relationships": [
             {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
              "relatedSpdxElement": element("holdfast")},
             *(relation("DEPENDS_ON", package) for package in shipped),
-            *(relation("STATIC_LINK", package) for package in linked)]}
+            *(relation("STATIC_LINK", package) for package in [*linked, *vendored])]}

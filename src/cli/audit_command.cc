@@ -167,7 +167,7 @@ void AddAuditCommand(CLI::App& app, Action& run) {
   verb.add_option("FILE", flags->file, "What `kubectl get pv -o json` printed; - is standard input")
       ->required();
   AddEndpoint(verb, *flags);
-  verb.add_option("--output", flags->output, "How to show it")
+  verb.add_option("-o,--output", flags->output, "How to show it")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   verb.add_flag("--snapshots", flags->snapshots,

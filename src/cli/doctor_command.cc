@@ -39,9 +39,8 @@ constexpr std::string_view kSettings[] = {"pools", "endpoint", "stateDir"};
 absl::StatusOr<Config> ConfigToCheck(const DoctorFlags& flags) {
   ASSIGN_OR_RETURN(Config config, BuildConfig(flags.settings, server::KnownPoolSyntaxes()));
   for (const PoolConfig& pool : config.pools) {
-    if (fs::FindFilesystem(pool.default_filesystem) != nullptr) continue;
-    return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
-                           pool.default_filesystem);
+    RETURN_IF_ERROR(Annotate(fs::RequireSupported(pool.default_filesystem),
+                             fmt::format("pool '{}'", pool.name)));
   }
   RETURN_IF_ERROR(SocketPath(config.endpoint).status());
   return config;
@@ -160,7 +159,7 @@ void AddDoctorCommand(CLI::App& app, Action& run) {
       *app.add_subcommand("doctor", "Check this host: what is missing, why it matters, the remedy");
   doctor.footer(kDoctorFooter);
   AddSettingFlags(doctor, flags->settings, server::KnownPoolSyntaxes(), kSettings);
-  doctor.add_option("--output", flags->output, "Output format")
+  doctor.add_option("-o,--output", flags->output, "Output format")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   doctor.callback([flags, &run] { run = [flags] { return Run(*flags); }; });

@@ -2,7 +2,6 @@
 #include "cli/exit_code.h"
 
 #include <iostream>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +25,18 @@ std::vector<std::string> VerbNames(const CLI::App& app) {
   return verbs;
 }
 
-std::string Unknown(std::string_view what, std::string_view name,
-                    const std::vector<std::string>& known) {
+// Not all flags: there may be dozens.
+std::string UnknownFlag(std::string_view name, const std::vector<std::string>& known) {
   const std::vector<std::string_view> names(known.begin(), known.end());
-  const auto closest = ClosestName(name, names);
-  if (closest) return fmt::format("unknown {} '{}'; did you mean '{}'?", what, name, *closest);
-  return fmt::format("unknown {} '{}'", what, name);
+  if (const auto closest = ClosestName(name, names)) {
+    return fmt::format("unknown flag '{}'; did you mean '{}'?", name, *closest);
+  }
+  return fmt::format("unknown flag '{}'", name);
+}
+
+std::string UnknownVerb(std::string_view name, const std::vector<std::string>& known) {
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  return MessageOf(UnknownName("verb", name, names));
 }
 
 // For a word that CLI11 did not expect.
@@ -40,8 +45,8 @@ std::string ExplainExtra(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
   const std::string word = extras.empty() ? std::string() : extras.front();
   const CLI::App& verb = chosen.empty() ? app : *chosen.front();
-  if (word.starts_with('-')) return Unknown("flag", word.substr(0, word.find('=')), FlagsOf(verb));
-  if (chosen.empty()) return Unknown("verb", word, VerbNames(app));
+  if (word.starts_with('-')) return UnknownFlag(word.substr(0, word.find('=')), FlagsOf(verb));
+  if (chosen.empty()) return UnknownVerb(word, VerbNames(app));
   return fmt::format("unexpected word '{}': `holdfast {}` takes only flags", word, verb.get_name());
 }
 
@@ -71,6 +76,14 @@ int ExitCode(const absl::Status& status) {
   if (status.ok()) return 0;
   std::cerr << "holdfast: " << MessageOf(status) << "\n";
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
+}
+
+void UnderstandHelp(std::vector<std::string>& words) {
+  if (words.empty()) return;
+  if (words.front() == "version") words.front() = "--version";
+  if (words.front() != "help") return;
+  words.erase(words.begin());
+  words.emplace_back("--help");
 }
 
 int ExplainUsage(const CLI::App& app, const CLI::ParseError& error) {

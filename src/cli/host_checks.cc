@@ -14,6 +14,7 @@
 
 #include "fs/filesystem.h"
 #include "os/capabilities.h"
+#include "os/mount_propagation.h"
 #include "os/process.h"
 
 namespace holdfast::cli {
@@ -29,27 +30,6 @@ std::pair<int, int> VersionOf(std::string_view release) {
   const auto [rest, error] = std::from_chars(release.data(), end, version.first);
   if (error == std::errc() && rest != end) std::from_chars(rest + 1, end, version.second);
   return version;
-}
-
-// The optional fields ("shared:1 master:2") of the mount that `path` is on, by mountinfo (proc(5)).
-// Paths with blanks are escaped there; `path` and what leads to it have none.
-std::string PropagationOf(const std::string& path) {
-  std::ifstream mountinfo("/proc/self/mountinfo");
-  std::string best;
-  std::string fields;
-  for (std::string line; std::getline(mountinfo, line);) {
-    std::istringstream words(line);
-    std::string skipped;
-    std::string target;
-    std::string options;
-    words >> skipped >> skipped >> skipped >> skipped >> target >> options;
-    const bool above = target == "/" || path == target || path.starts_with(target + "/");
-    if (!above || target.size() < best.size()) continue;
-    best = target;
-    std::getline(words, fields);
-    fields.erase(fields.find(" - "));
-  }
-  return fields;
 }
 
 // Each line of /proc/filesystems ends with a name.
@@ -162,7 +142,7 @@ Finding CheckKubeletPropagation() {
   std::error_code error;
   if (!std::filesystem::exists(kKubelet, error)) {
     finding.found = "there is no kubelet here";
-  } else if (PropagationOf(kKubelet).find("shared:") != std::string::npos) {
+  } else if (os::IsMountShared(kKubelet)) {
     finding.found = "shared";
   } else {
     finding.level = FindingLevel::kMissing;

@@ -81,7 +81,7 @@ std::pair<CLI::App*, std::shared_ptr<InventoryFlags>> AddVerb(CLI::App& app, Act
   verb.add_option("--endpoint", flags->endpoint, "Unix socket of the running Holdfast")
       ->envname("CSI_ENDPOINT")
       ->capture_default_str();
-  verb.add_option("--output", flags->output, "How to show it")
+  verb.add_option("-o,--output", flags->output, "How to show it")
       ->check(CLI::IsMember({"table", "wide", "json"}))
       ->capture_default_str();
   verb.add_flag("--watch", flags->watch, "Show it again every two seconds");

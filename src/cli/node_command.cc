@@ -70,7 +70,7 @@ void AddNodeCommand(CLI::App& app, Action& run) {
       ->required();
   verb.add_flag("--dry-run", flags->dry_run, "Only print what to do; required");
   verb.add_option("--pool", flags->pool, "Only this pool is lost, not the node")->type_name("POOL");
-  verb.add_option("--output", flags->output, "How to show it")
+  verb.add_option("-o,--output", flags->output, "How to show it")
       ->check(CLI::IsMember({"script", "json"}))
       ->capture_default_str();
   verb.add_option("--endpoint", flags->endpoint, "Unix socket of the running Holdfast")

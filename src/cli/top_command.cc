@@ -157,7 +157,7 @@ void AddTopCommand(CLI::App& app, Action& run) {
   verb.add_option("--endpoint", flags->endpoint, "Unix socket of the running Holdfast")
       ->envname("CSI_ENDPOINT")
       ->capture_default_str();
-  verb.add_option("--output", flags->output, "How to show it")
+  verb.add_option("-o,--output", flags->output, "How to show it")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   verb.add_flag("--once", flags->once, "Show it once");

@@ -124,7 +124,7 @@ void AddTrashCommand(CLI::App& app, Action& run) {
   verb.add_option("--endpoint", flags->endpoint, "Unix socket of the running Holdfast")
       ->envname("CSI_ENDPOINT")
       ->capture_default_str();
-  verb.add_option("--output", flags->output, "How to show the list")
+  verb.add_option("-o,--output", flags->output, "How to show the list")
       ->check(CLI::IsMember({"table", "wide", "json"}))
       ->capture_default_str();
   verb.add_option("--node", flags->selection.node, "List only what this node has")

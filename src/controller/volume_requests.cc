@@ -61,8 +61,8 @@ absl::Status RequireReaches(const csi::v1::CreateVolumeRequest& request, const p
 
 absl::Status SetFilesystem(VolumeSpec& spec, const std::string& name,
                            const std::string& mkfs_options, std::uint32_t sector_size) {
+  RETURN_IF_ERROR(fs::RequireSupported(name));
   const fs::Filesystem* const filesystem = fs::FindFilesystem(name);
-  if (filesystem == nullptr) return InvalidArgument("filesystem '{}' is not supported", name);
   spec.filesystem = name;
   spec.minimum_bytes = filesystem->min_size();
   ASSIGN_OR_RETURN(spec.mkfs_options, filesystem->ParseMkfsOptions(mkfs_options));

@@ -116,6 +116,11 @@ absl::Status RequireDistinct(const std::vector<PoolConfig>& pools) {
 absl::Status ValidatePools(const Config& config) {
   if (config.link_listen.empty()) {
     if (!config.pools.empty()) return absl::OkStatus();
+    if (config.role == Role::kController) {
+      return InvalidArgument(
+          "a controller has neither nodes nor pools: give --link-listen, where its nodes connect, or "
+          "--pool=NAME=KIND:LOCATION");
+    }
     return InvalidArgument(
         "no pool is configured; give --pool=NAME=KIND:LOCATION (see holdfast serve --help)");
   }
@@ -133,7 +138,7 @@ absl::StatusOr<Role> ParseRole(std::string_view text) {
   if (text == "all") return Role::kAll;
   if (text == "controller") return Role::kController;
   if (text == "node") return Role::kNode;
-  return InvalidArgument("role '{}' is none of: all, controller, node", text);
+  return InvalidArgument("role '{}' must be one of: all, controller, node", text);
 }
 
 absl::Status ValidateConfig(const Config& config) {

@@ -80,7 +80,10 @@ absl::StatusOr<PoolConfig> PoolOf(const YAML::Node& node, PoolSyntaxes kinds) {
   }
   RETURN_IF_ERROR(CheckPoolNames(name, storage, keys, kinds));
   if (storage.empty()) {
-    return InvalidArgument("pool '{}' has no storage: give it the key {}", name, KindNames(kinds));
+    std::vector<std::string_view> given = {"name"};
+    for (const auto& [key, value] : keys) given.push_back(key);
+    return InvalidArgument("pool '{}' has no storage: its keys are {}, and {} is missing", name,
+                           fmt::join(given, ", "), KindNames(kinds));
   }
   return MakePoolConfig(name, storage, keys, kinds);
 }

@@ -58,7 +58,7 @@ absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text) {
        {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
     if (NameOf(level) == text) return level;
   }
-  return InvalidArgument("log level '{}' is none of: debug, info, warning, error", text);
+  return InvalidArgument("log level '{}' must be one of: debug, info, warning, error", text);
 }
 
 void StartLog(LogLevel level) { lowest_level.store(level, std::memory_order_relaxed); }

@@ -41,7 +41,7 @@ absl::Status SetMaxVolumes(Config& config, const Texts& texts, PoolSyntaxes) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), config.max_volumes);
   if (error == std::errc() && end == text.data() + text.size()) return absl::OkStatus();
-  return InvalidArgument("'{}' must be a whole number of 64 bits", text);
+  return InvalidArgument("'{}' must be a whole number", text);
 }
 
 absl::Status SetCopyRate(Config& config, const Texts& texts, PoolSyntaxes) {

@@ -63,7 +63,7 @@ absl::StatusOr<Enum> ValueOf(const Names<Enum, N>& names, std::string_view text,
   for (const auto& [value, name] : names) {
     choices += fmt::format("{}{}", choices.empty() ? "" : ", ", name);
   }
-  return InvalidArgument("{} '{}' is none of: {}", what, text, choices);
+  return InvalidArgument("{} '{}' must be one of: {}", what, text, choices);
 }
 
 }  // namespace

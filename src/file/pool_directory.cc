@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
 
 #include "core/checked_json.h"
@@ -85,7 +86,9 @@ absl::StatusOr<PoolMarker> ReadOrWriteMarker(int root_fd, const std::string& pat
   auto marker = ReadPoolMarker(root_fd);
   if (!absl::IsNotFound(marker.status())) return marker;
   if (::fchmod(root_fd, kDirectoryMode) != 0) {
-    return OsError(errno, fmt::format("restrict pool directory '{}' to its owner", path));
+    return OsError(errno, fmt::format("pool directory '{}' must belong to the driver's user (root), "
+                                      "which restricts it to itself",
+                                      path));
   }
   ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
   return WritePoolMarker(root_fd, RandomUuid(), filesystem);
@@ -164,8 +167,12 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
   ASSIGN_OR_RETURN(const std::string known_id, KnownPoolId(known_pools.get(), name));
   auto opened = os::OpenDirectory(path);
   if (!opened.ok()) {
-    return FailedPrecondition("pool '{}': {}; make the directory, or mount its disk", name,
-                              MessageOf(opened.status()));
+    std::error_code error;
+    const bool is_other = std::filesystem::exists(path, error) &&
+                          !std::filesystem::is_directory(path, error);
+    return FailedPrecondition("pool '{}': {}; {}", name, MessageOf(opened.status()),
+                              is_other ? "name a directory"
+                                       : "make the directory, or mount its disk");
   }
   os::UniqueFd root = *std::move(opened);
   RETURN_IF_ERROR(RequireNotState(root.get(), state_directory_fd, options));

@@ -144,4 +144,7 @@ void AwaitGrowth(dev_t device);
 // Every supported name.
 [[nodiscard]] std::vector<std::string> SupportedFilesystems();
 
+// INVALID_ARGUMENT with the supported names unless `name` is one of them.
+[[nodiscard]] absl::Status RequireSupported(std::string_view name);
+
 }  // namespace holdfast::fs

@@ -32,4 +32,10 @@ std::vector<std::string> SupportedFilesystems() {
   return names;
 }
 
+absl::Status RequireSupported(std::string_view name) {
+  if (FindFilesystem(name) != nullptr) return absl::OkStatus();
+  return InvalidArgument("filesystem '{}' is not supported (supported: {})", name,
+                         fmt::join(SupportedFilesystems(), ", "));
+}
+
 }  // namespace holdfast::fs

@@ -2,6 +2,7 @@
 // The csi.v1.Identity service: the plugin's name and version, capabilities and health.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace holdfast::identity {
 
 // What the process must be able to do: each is OK, or FAILED_PRECONDITION with the remedy. A
 // controller needs nothing.
-using Needs = std::vector<absl::Status (*)()>;
+using Needs = std::vector<std::function<absl::Status()>>;
 
 // Thread-safe. Answers at any time and waits for nothing: sidecars exit when it is slow.
 class Service final : public csi::v1::Identity::Service {

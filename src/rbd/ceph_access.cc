@@ -33,6 +33,9 @@ absl::Status CheckAccess(const CephAccess& ceph) {
         "secrets",
         ceph.user.empty() ? "user" : "keyring");
   }
+  if (ceph.user.starts_with("client.")) {
+    return InvalidArgument("user='{}' must be without 'client.'", ceph.user);
+  }
   if (!ceph.user.empty()) RETURN_IF_ERROR(Annotate(CheckCephName(ceph.user), "user"));
   if (ceph.monitors.empty() && ceph.conf.empty()) {
     return InvalidArgument("the cluster is not named; give monitors=HOST:PORT;HOST:PORT or conf=");

@@ -9,6 +9,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
+#include "os/mount_propagation.h"
 #include "server/acceptor.h"
 
 namespace holdfast::server {
@@ -78,6 +79,10 @@ grpc::Status KubeletRegistration::RegistrationService::NotifyRegistrationStatus(
     LogError("kubelet has not registered '{}': {}", driver_name_, request->error());
   }
   return grpc::Status::OK;
+}
+
+absl::Status MountsReachKubelet(const std::string& directory) {
+  return os::RequireSharedMounts(std::filesystem::path(directory).parent_path());
 }
 
 }  // namespace holdfast::server

@@ -57,4 +57,8 @@ class KubeletRegistration final {
   std::unique_ptr<Acceptor> acceptor_;
 };
 
+// FAILED_PRECONDITION, with the remedy, unless what is mounted in kubelet's directory, which the
+// registration's `directory` is in, reaches kubelet and the pods.
+[[nodiscard]] absl::Status MountsReachKubelet(const std::string& directory);
+
 }  // namespace holdfast::server

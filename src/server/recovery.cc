@@ -42,10 +42,8 @@ absl::Status OpenPools(const Config& config, int state_directory_fd, ServerState
                                                            state.freeze_observer);
                               }};
   for (const PoolConfig& pool : config.pools) {
-    if (fs::FindFilesystem(pool.default_filesystem) == nullptr) {
-      return InvalidArgument("pool '{}': filesystem '{}' is not supported", pool.name,
-                             pool.default_filesystem);
-    }
+    RETURN_IF_ERROR(Annotate(fs::RequireSupported(pool.default_filesystem),
+                             fmt::format("pool '{}'", pool.name)));
     ASSIGN_OR_RETURN(auto opened, KindOf(pool).open(pool, process));
     RETURN_IF_ERROR(state.pools.Add(std::move(opened)));
   }

@@ -223,7 +223,11 @@ void Server::LogReadiness() const {
 }
 
 absl::Status Server::RegisterWithKubelet() {
-  if (config_.kubelet_registration_dir.empty()) return absl::OkStatus();
+  // kubelet calls what is registered: its pods would write to the host's disk.
+  if (config_.kubelet_registration_dir.empty() || 
+      !MountsReachKubelet(config_.kubelet_registration_dir).ok()) {
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(registration_,
                    KubeletRegistration::Start(config_.kubelet_registration_dir, config_.driver_name,
                                               socket_path_, file_limit_));

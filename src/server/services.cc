@@ -7,6 +7,7 @@
 #include "controller/node_calls.h"
 #include "os/capabilities.h"
 #include "server/acceptor.h"
+#include "server/kubelet_registration.h"
 #include "server/pool_kinds.h"
 
 namespace holdfast::server {
@@ -21,7 +22,10 @@ identity::Needs NeedsOf(const Config& config) {
   if (config.role == Role::kController) return {};
   identity::Needs needs = {os::RequireMountRights};
   for (const pool::PoolKind* const kind : KindsOf(config.pools)) {
-    if (kind->check_node != nullptr) needs.push_back(kind->check_node);
+    if (kind->check_node != nullptr) needs.emplace_back(kind->check_node);
+  }
+  if (!config.kubelet_registration_dir.empty()) {
+    needs.emplace_back([&config] { return MountsReachKubelet(config.kubelet_registration_dir); });
   }
   return needs;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/state_directory.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -15,7 +17,9 @@ absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) return OsError(error.value(), fmt::format("make state directory '{}'", path));
-  return os::OpenDirectory(path);
+  auto opened = os::OpenDirectory(path);
+  if (opened.ok() || ::geteuid() == 0) return opened;
+  return FailedPrecondition("{}; run Holdfast as root, to which it belongs", MessageOf(opened.status()));
 }
 
 // How long a predecessor that was killed may keep its lock: a child that it was just starting has

@@ -4,11 +4,14 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import tempfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 DIRECTORY = pathlib.Path(os.environ.get("HOLDFAST_TOOLS_DIR", REPOSITORY / "build" / "tools"))
 PROGRAMS = {"helm": ("helm.sh/helm/v3", "cmd/helm", "v3.22.0"),
+            "helm4": ("helm.sh/helm/v4", "cmd/helm", "v4.3.1"),
             "kubeconform": ("github.com/yannh/kubeconform", "cmd/kubeconform", "v0.8.0")}
 # The oldest Kubernetes that the chart accepts, and the one that the driver is tested with.
 KUBERNETES = ("v1.33.5", "v1.36.1")
@@ -36,7 +39,9 @@ def program(name):
     if not (path.exists() and f"mod\t{module}\t{version}\t" in go("version", "-m", path)):
         DIRECTORY.mkdir(parents=True, exist_ok=True)
         print(f"building {name} {version}", flush=True)
-        go("install", f"{module}/{package}@{version}", GOBIN=str(DIRECTORY))
+        with tempfile.TemporaryDirectory() as built:
+            go("install", f"{module}/{package}@{version}", GOBIN=built)
+            shutil.copy(pathlib.Path(built) / pathlib.PurePath(package).name, path)
     return path
 
 

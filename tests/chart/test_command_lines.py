@@ -19,6 +19,7 @@ from cluster import until
 from link_files import free_port
 from rendering import NAMESPACE, render
 from serve import LOG, Server
+from shared_mount import shared
 
 NODE = "n1"
 HOST = f"holdfast-controller.{NAMESPACE}.svc"
@@ -79,7 +80,16 @@ def start_pod():
 
 
 @pytest.fixture
-def start(tmp_path, link_host, start_pod):
+def kubelet(tmp_path):
+    """kubelet's directory."""
+    (tmp_path / "kubelet").mkdir()
+    with shared(tmp_path / "kubelet"):
+        (tmp_path / "kubelet/plugins_registry").mkdir()
+        yield tmp_path / "kubelet"
+
+
+@pytest.fixture
+def start(tmp_path, link_host, kubelet, start_pod):
     """Starts the pods of a rendered chart; returns the controller and the node."""
     def begin(rendered):
         port, issuer = free_port(), service_account.Issuer(tmp_path / "issuer")
@@ -95,7 +105,7 @@ def start(tmp_path, link_host, start_pod):
             "--node-id": NODE, "--pool": f"default=file:{tmp_path}/pool",
             "--link-controller": f"{HOST}:{port}", "--link-token": token,
             "--link-tls": write_secret(rendered, "holdfast-link-node", tmp_path / "tls-n"),
-            **({"--kubelet-registration-dir": tmp_path} if "--kubelet-registration-dir" in
+            **({"--kubelet-registration-dir": kubelet / "plugins_registry"} if "--kubelet-registration-dir" in
                " ".join(rendered.flags("node")) else {})})
         return start_pod(controller), start_pod(node)
 

@@ -158,3 +158,10 @@ def test_the_manual_page_has_every_verb_and_flag(holdfast):
             assert f"\\fB{flag}\\fR" in section
     committed = pathlib.Path(__file__).resolve().parents[2] / "docs/man/holdfast.1"
     assert committed.read_text() == page, "run: build/release/holdfast man > docs/man/holdfast.1"
+
+
+def test_the_completion_of_the_package_is_the_programs(holdfast):
+    script = holdfast("completion", "bash").stdout
+    committed = pathlib.Path(__file__).resolve().parents[2] / "deploy/completion/holdfast.bash"
+    assert committed.read_text() == script, (
+        "run: build/release/holdfast completion bash > deploy/completion/holdfast.bash")

@@ -9,6 +9,8 @@ import grpc
 import pluginregistration_pb2
 import pytest
 from driver import Driver
+from shared_mount import shared
+from waiting import until
 
 SERVICE = pluginregistration_pb2.DESCRIPTOR.services_by_name["Registration"]
 METHODS = SERVICE.methods_by_name
@@ -16,9 +18,10 @@ METHODS = SERVICE.methods_by_name
 
 @pytest.fixture
 def registry(directory):
-    path = directory / "plugins_registry"
-    path.mkdir()
-    return path
+    with shared(directory):
+        path = directory / "plugins_registry"
+        path.mkdir()
+        yield path
 
 
 @pytest.fixture
@@ -54,6 +57,21 @@ def test_kubelet_learns_who_is_there(registered, registry):
 def test_a_killed_driver_takes_its_place_again(registered, registry):
     registered.crash()
     assert call(registry / "csi.holdfast.dev-reg.sock", "GetInfo").name == "csi.holdfast.dev"
+
+
+def test_a_driver_whose_mounts_reach_nobody_is_not_ready_and_says_why(directory):
+    (directory / "plugins_registry").mkdir()
+    driver = Driver(driver_fixtures.binary(), directory)
+    driver.server.command.append(f"--kubelet-registration-dir={directory}/plugins_registry")
+    driver.server.start()
+    until(lambda: f"mounts below '{directory}' would not reach kubelet" in driver.log(),
+          "the reason is not in the log")
+    with pytest.raises(grpc.RpcError) as refused:
+        driver.call("Probe")
+    assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert "mountPropagation: Bidirectional" in refused.value.details()
+    assert not list((directory / "plugins_registry").iterdir()), "kubelet would call it"
+    driver.server.stop()
 
 
 def test_a_wrong_directory_is_told_at_the_start(directory):
