@@ -5,6 +5,7 @@ had. (test_trash_kills.py kills at each step, trash_conformance.cc lets two cont
 import json
 import subprocess
 
+import grpc
 import pytest
 
 import csi_client
@@ -39,12 +40,22 @@ def origin(driver, ceph, directory):
     return volume, image_bytes.write(ceph, image_of(ceph, volume), WRITTEN, directory)
 
 
+def command(driver, name, entry):
+    """Repeated while the reconciler is at work on the entry, as it is after a start."""
+    while True:
+        try:
+            return driver.client.admin_command(name, id=entry.id)
+        except grpc.RpcError as error:
+            if csi_client.code_of(error) != "ABORTED":
+                raise
+
+
 def restore(driver, entry):
-    return driver.client.admin_command("RestoreTrash", id=entry.id)
+    return command(driver, "RestoreTrash", entry)
 
 
 def purge(driver, entry):
-    driver.client.admin_command("PurgeTrash", id=entry.id)
+    command(driver, "PurgeTrash", entry)
 
 
 def run(endpoint, *words):

@@ -58,7 +58,7 @@ def test_deletion_into_the_trash(kind, driver, kill_point, ceph):  # noqa: F811
         until_it_works(kept.delete)
         entry, = driver.trash()
         assert entry.volume_id == kept.handle and not kept.is_listed
-        kept.command("RestoreTrash")
+        until_it_works(lambda: kept.command("RestoreTrash"))
         assert kept.is_listed and driver.trash() == []
         snapshots_kept(ceph)
         kept.delete_for_good(ceph)
@@ -101,7 +101,7 @@ def test_purge_of_the_trash(kind, driver, kill_point, ceph):  # noqa: F811
 
     def check(kept, killed):
         if driver.trash():
-            kept.command("RestoreTrash")
+            until_it_works(lambda: kept.command("RestoreTrash"))
             assert kept.is_listed
             kept.delete_for_good(ceph)
         assert not kept.is_listed
