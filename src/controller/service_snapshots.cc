@@ -23,7 +23,6 @@ absl::Status Service::CutSnapshot(const csi::v1::CreateSnapshotRequest& request,
   ASSIGN_OR_RETURN(VolumeSpec spec, ParseSnapshotRequest(request));
   ASSIGN_OR_RETURN(const auto located, LocateAs(request.source_volume_id(), request.secrets(),
                                                 pool::Credentials::kRequired));
-  RETURN_IF_ERROR(RequireKeeps(spec, located.pool->info()));
   ASSIGN_OR_RETURN(const auto name_lock,
                    env_.volume_locks.TryLock(SnapshotNameKey(spec.name), "CreateSnapshot"));
   RETURN_IF_ERROR(RequireUnusedSnapshot(spec.name, located.pool->info().name));

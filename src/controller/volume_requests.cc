@@ -3,7 +3,6 @@
 
 #include "controller/pool_choice.h"
 #include "controller/snapshot_request.h"
-#include "core/retention.h"
 #include "fs/filesystem.h"
 #include "rpc/fields.h"
 #include "rpc/kubernetes_objects.h"
@@ -103,15 +102,6 @@ std::string FilesystemOf(pool::Pool& pool, const VolumeSpec& spec) {
 
 }  // namespace
 
-absl::Status RequireKeeps(const VolumeSpec& spec, const pool::PoolInfo& pool) {
-  const bool asks = spec.keep_deleted && spec.keep_deleted->count() > 0;
-  if (!asks || pool.keeps_deleted) return absl::OkStatus();
-  return InvalidArgument(
-      "parameter '{}': pool '{}' (kind {}) has no trash and deletes at once; leave the parameter "
-      "out, or set it to 0",
-      kKeepDeleted, pool.name, pool.kind);
-}
-
 std::string NameKey(const std::string& name) { return "named " + name; }
 
 absl::StatusOr<pool::Pool*> PoolFor(const csi::v1::CreateVolumeRequest& request,
@@ -145,7 +135,6 @@ absl::StatusOr<CreateRequest> ParseCreateRequest(const csi::v1::CreateVolumeRequ
   spec.parameters = parameters.given;
   spec.requested_by = rpc::ClaimIn(request.parameters());
   spec.keep_deleted = parameters.keep_deleted;
-  RETURN_IF_ERROR(RequireKeeps(spec, parsed.pool->info()));
   spec.minimum_bytes = kVolumeGranularity;
   if (request.has_capacity_range()) {
     const auto& range = request.capacity_range();

@@ -32,9 +32,6 @@ struct CreateRequest {
 // Whether the source is in this pool.
 [[nodiscard]] bool IsIn(const ContentSource& source, const pool::PoolInfo& pool);
 
-// INVALID_ARGUMENT if it is to be kept when it is deleted, and the pool keeps nothing.
-[[nodiscard]] absl::Status RequireKeeps(const VolumeSpec& spec, const pool::PoolInfo& pool);
-
 // The key of KeyLock under which a volume of this name is made, in whichever pool: no volume id has
 // this form.
 [[nodiscard]] std::string NameKey(const std::string& name);

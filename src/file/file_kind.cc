@@ -60,8 +60,7 @@ absl::StatusOr<std::unique_ptr<pool::Pool>> Await(const PoolConfig& config,
       .kind = config.kind(),
       .location = config.location,
       .node = process.node_id,
-      .default_filesystem = config.default_filesystem,
-      .keeps_deleted = true};
+      .default_filesystem = config.default_filesystem};
   const std::string node = process.node_id;
   const pool::Quiesce quiesce = process.quiesce;
   return std::make_unique<pool::AwaitedPool>(

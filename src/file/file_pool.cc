@@ -76,8 +76,7 @@ absl::StatusOr<std::unique_ptr<FilePool>> FilePool::Open(const PoolConfig& confi
                       .default_filesystem = config.default_filesystem,
                       .topology = std::nullopt,
                       .sector_size = given_sectors.value_or(
-                          BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io)),
-                      .keeps_deleted = true};
+                          BestSectorSize(os::CanShareBlocks(pool.volumes), direct_io))};
   policies.space = WithReserveForKubelet(policies.space, pool.root);
   return std::unique_ptr<FilePool>(new FilePool(std::move(info), policies, std::move(directory),
                                                 direct_io, std::move(tag), std::move(quiesce)));

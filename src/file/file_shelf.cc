@@ -100,7 +100,7 @@ absl::Status FileShelf::Put(const pool::VolumeRecord& record) {
   return absl::OkStatus();
 }
 
-absl::Status FileShelf::TakeBack(const pool::VolumeRecord& record) {
+absl::Status FileShelf::TakeBack(const pool::VolumeRecord& record, const pool::VolumeRecord&) {
   const std::string& uuid = record.volume.id.uuid;
   // What is known of a later snapshot of that name is not known of this one.
   if (record.volume.role == VolumeRole::kSnapshot) {

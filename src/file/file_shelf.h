@@ -27,7 +27,7 @@ class FileShelf final : public pool::VolumeShelf {
 
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& key) override;
   absl::Status Put(const pool::VolumeRecord& record) override;
-  absl::Status TakeBack(const pool::VolumeRecord& record) override;
+  absl::Status TakeBack(const pool::VolumeRecord& record, const pool::VolumeRecord& next) override;
   absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
   absl::Status Purge(const pool::VolumeRecord& record) override;
   absl::Status RequireWhole(const pool::VolumeRecord& record) override;

@@ -33,7 +33,6 @@ struct PoolInfo {
   // Without `node`: the segment of the nodes that reach the bytes; none: every node does.
   std::optional<TopologySegment> topology = std::nullopt;
   std::uint32_t sector_size = 0;  // logical sector of new volumes' devices; 0: not known
-  bool keeps_deleted = false;     // the pool has a trash
 };
 
 // The snapshots of a pool, by whose their blocks are.

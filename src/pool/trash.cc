@@ -35,7 +35,24 @@ absl::StatusOr<Trash::Claim> Trash::TryClaim(const std::string& key) {
 
 void Trash::Set(const VolumeRecord& record, Bytes allocated) {
   const MutexLock lock(mutex_);
-  entries_.insert_or_assign(record.trashed->key, Known{record, allocated, now_()});
+  entries_.insert_or_assign(record.trashed->key,
+                            Known{record, allocated, record.trashed->kept, now_()});
+}
+
+void Trash::Refresh(const VolumeRecord& record) {
+  const MutexLock lock(mutex_);
+  const auto found = entries_.find(record.trashed->key);
+  if (found == entries_.end()) return;
+  Known& known = found->second;
+  if (known.record.trashed->deletion != record.trashed->deletion) {
+    entries_.erase(found);
+    return;
+  }
+  if (record.trashed->kept > EntryOf(known).kept) {
+    known.kept_before = record.trashed->kept;
+    known.since = now_();
+  }
+  known.record = record;
 }
 
 void Trash::Remove(const std::string& key) {
@@ -97,9 +114,7 @@ bool Trash::HasCopies() const {
 
 Trash::Entry Trash::EntryOf(const Known& known) const {
   const auto seen = std::chrono::duration_cast<seconds>(now_() - known.since);
-  return {.record = known.record,
-          .allocated = known.allocated,
-          .kept = known.record.trashed->kept + seen};
+  return {.record = known.record, .allocated = known.allocated, .kept = known.kept_before + seen};
 }
 
 }  // namespace holdfast::pool

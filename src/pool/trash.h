@@ -5,6 +5,7 @@
 // How long an entry was kept is counted by the monotonic clock, from the moment on at which this
 // process has seen it, and added to what earlier processes have noted in its record. No jump of the
 // wall clock changes it; what was not noted before a kill is lost, and the entry stays longer.
+// Where several processes serve a pool, each counts for itself, and the longest count is right.
 #pragma once
 
 #include <chrono>
@@ -55,6 +56,9 @@ class Trash final {
 
   // States what is true of an entry now. The record was read or written just now.
   void Set(const VolumeRecord& record, Bytes allocated);
+  // What is stored of it now, which another process may have written. Forgets the entry, if what is
+  // stored is of a later deletion.
+  void Refresh(const VolumeRecord& record);
   void Remove(const std::string& key);
 
   // Nothing if there is none.
@@ -76,6 +80,7 @@ class Trash final {
   struct Known {
     VolumeRecord record;
     Bytes allocated = 0;
+    std::chrono::seconds kept_before{0};  // before `since`
     Clock::time_point since;
   };
   [[nodiscard]] Entry EntryOf(const Known& known) const;

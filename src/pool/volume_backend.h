@@ -242,7 +242,9 @@ class VolumeBackend : public VolumeBytes {
 // What is kept of volumes and snapshots that their CO has deleted: records with their bytes, out of
 // reach of every other call, each under a key of its own (core/trash_id.h). Each function has taken
 // effect durably when it returns OK; after an error it may have taken effect or not. Trash::Claim
-// keeps calls for one key apart.
+// keeps calls of one process for one key apart. Where the records are shared
+// (VolumeRecords::AreShared), other processes are kept out by Put, TakeBack, Replace and Purge
+// themselves: ABORTED if the record is not the stored one any more.
 class VolumeShelf {
  public:
   virtual ~VolumeShelf() = default;
@@ -256,9 +258,11 @@ class VolumeShelf {
   // usable state, if this one could not be written: then Read makes it from the key.
   [[nodiscard]] virtual absl::Status Put(const VolumeRecord& record) = 0;
 
-  // Moves them back at once. ALREADY_EXISTS, with nothing changed, if there is something under the
-  // UUID.
-  [[nodiscard]] virtual absl::Status TakeBack(const VolumeRecord& record) = 0;
+  // Moves them back at once; where the records are shared, the record is `next` from then on, and
+  // elsewhere it is still `record`. ALREADY_EXISTS, with nothing changed, if there is something
+  // under the UUID.
+  [[nodiscard]] virtual absl::Status TakeBack(const VolumeRecord& record,
+                                              const VolumeRecord& next) = 0;
 
   [[nodiscard]] virtual absl::Status Replace(const VolumeRecord& present,
                                              const VolumeRecord& next) = 0;

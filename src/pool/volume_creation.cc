@@ -149,7 +149,7 @@ absl::StatusOr<VolumeLifecycle::Begun> VolumeLifecycle::Begin(const VolumeSpec& 
   } else if (volume.role == VolumeRole::kSnapshot) {
     ASSIGN_OR_RETURN(promised, backend_.Occupied(*begun.source));
   }
-  ASSIGN_OR_RETURN(begun.reservation, Reserve(id.uuid, volume.provisioning, promised));
+  ASSIGN_OR_RETURN(begun.reservation, ReserveNew(id.uuid, volume.provisioning, promised));
   begun.record.image_name = backend_.NewName(begun.record, begun.source ? &*begun.source : nullptr);
   const absl::Status inserted = records_.Insert(begun.record);
   if (inserted.ok()) return begun;

@@ -190,12 +190,17 @@ class VolumeLifecycle final {
   absl::Status FinishMove(const VolumeRecord& record);
   absl::Status RequireFreePlace(const VolumeRecord& record);
   absl::Status AccountEntry(const VolumeRecord& record);
+  absl::Status TakeBack(const VolumeRecord& record, const VolumeRecord& next);
   absl::Status BackInTrash(const VolumeRecord& record, const absl::Status& cause);
   absl::StatusOr<VolumeRecord> ReadEntry(const std::string& key);
   absl::Status Purge(const VolumeRecord& record);
   // VolumeSpace::Reserve, after entries of the trash were purged for it where the pool says so.
   absl::StatusOr<std::unique_ptr<Reservation>> Reserve(const std::string& uuid,
                                                        Provisioning provisioning, Bytes increment);
+  // The same for a creation.
+  absl::StatusOr<std::unique_ptr<Reservation>> ReserveNew(const std::string& uuid,
+                                                          Provisioning provisioning,
+                                                          Bytes increment);
 
   // volume_growth.cc
   absl::StatusOr<Bytes> GrowableSize(const VolumeRecord& record, Bytes required);

@@ -161,6 +161,7 @@ absl::StatusOr<std::optional<Trashed>> TrashedIn(const json& object) {
   trashed.keep = std::chrono::seconds(keep);
   trashed.kept = std::chrono::seconds(kept);
   ASSIGN_OR_RETURN(trashed.before, ParseVolumeState(stored.at("before").get<std::string>()));
+  trashed.deletion = stored.value("deletion", "");
   return trashed;
 }
 
@@ -290,6 +291,9 @@ std::string EncodeRecord(const VolumeRecord& record) {
                          {"keep_seconds", record.trashed->keep.count()},
                          {"kept_seconds", record.trashed->kept.count()},
                          {"before", ToString(record.trashed->before)}};
+    if (!record.trashed->deletion.empty()) {
+      object["trashed"]["deletion"] = record.trashed->deletion;
+    }
   }
   if (!record.image_name.empty()) object["image_name"] = record.image_name;
   if (!record.image_id.empty()) object["image_id"] = record.image_id;

@@ -41,6 +41,9 @@ struct Trashed {
   // processes that served the pool since (docs/adr/0034).
   std::chrono::seconds kept{0};
   VolumeState before = VolumeState::kReady;  // the state that it had
+  // A UUID of this deletion, where several processes count its time: the key may have been that of
+  // an earlier one, which was restored. Else empty.
+  std::string deletion = {};
 
   friend bool operator==(const Trashed&, const Trashed&) = default;
 };

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/trash_id.h"
+#include "core/volume_id.h"
 #include "pool/volume_evidence.h"
 #include "pool/volume_lifecycle.h"
 
@@ -58,6 +59,7 @@ absl::Status VolumeLifecycle::MoveToTrash(const VolumeRecord& record, std::chron
   trashed.volume.state = VolumeState::kTrashed;
   trashed.trashed =
       Trashed{.deleted_at = Rfc3339(now_()), .keep = keep, .before = record.volume.state};
+  if (records_.AreShared()) trashed.trashed->deletion = RandomUuid();
   ASSIGN_OR_RETURN(trashed.trashed->key, FreeKeyFor(record.volume.id.uuid));
   const absl::Status written = records_.Replace(record, trashed);
   if (written.ok()) return FinishMove(trashed);
@@ -119,22 +121,26 @@ absl::StatusOr<VolumeRecord> VolumeLifecycle::Restore(const std::string& key) {
   if (record.volume.state != VolumeState::kTrashed) return IsBeingPurged(key);
   RETURN_IF_ERROR(RequireFreePlace(record));
   RETURN_IF_ERROR(shelf.RequireWhole(record));
-  if (const absl::Status taken = shelf.TakeBack(record); !taken.ok()) {
-    return BackInTrash(record, taken);
-  }
-  space_.Rename(key, record.volume.id.uuid);
   VolumeRecord next = record;
   next.volume.state = record.trashed->before;
   next.trashed.reset();
   next.volume.group.reset();  // its group has been deleted, and does not come back
-  if (const absl::Status written = records_.Replace(record, next); !written.ok()) {
-    return BackInTrash(record, written);
-  }
+  RETURN_IF_ERROR(TakeBack(record, next));
   trash.Remove(key);
   RETURN_IF_ERROR(Account(next));
   RETURN_IF_ERROR(records_.SyncName());
   LogInfo("{} {} is restored from the trash", ToString(next.volume.role), next.volume.id.uuid);
   return next;
+}
+
+// Shared records are never half-way: after an error it is still in the trash, or complete.
+absl::Status VolumeLifecycle::TakeBack(const VolumeRecord& record, const VolumeRecord& next) {
+  const absl::Status taken = keeping_->shelf.TakeBack(record, next);
+  if (records_.AreShared()) return taken;
+  if (!taken.ok()) return BackInTrash(record, taken);
+  space_.Rename(record.trashed->key, record.volume.id.uuid);
+  const absl::Status written = records_.Replace(record, next);
+  return written.ok() ? written : BackInTrash(record, written);
 }
 
 // A restoration has failed because of the `cause`.
@@ -170,6 +176,8 @@ absl::Status VolumeLifecycle::Purge(const VolumeRecord& record) {
     // On a full disk there may be no room for it. Then a kill leaves an entry without its image,
     // which is not restored either.
     const absl::Status written = keeping_->shelf.Replace(record, tombstone);
+    // Another process may be restoring it.
+    if (!written.ok() && records_.AreShared()) return written;
     if (!written.ok()) LogWarning("entry {} of the trash: {}", key, MessageOf(written));
   }
   RETURN_IF_ERROR(keeping_->shelf.Purge(tombstone));
@@ -188,6 +196,7 @@ absl::StatusOr<bool> VolumeLifecycle::Tend(const std::string& key) {
   const auto stored = ReadEntry(key);
   if (absl::IsNotFound(stored.status())) return false;
   RETURN_IF_ERROR(stored.status());
+  trash.Refresh(*stored);
   const auto entry = trash.Find(key);
   const bool due = entry && Trash::IsDue(*entry);
   if (stored->volume.state == VolumeState::kDeleting || due) {
@@ -228,6 +237,16 @@ absl::StatusOr<std::unique_ptr<Reservation>> VolumeLifecycle::Reserve(const std:
     if (!absl::IsResourceExhausted(reserved.status())) return reserved;
   }
   return reserved;
+}
+
+// Nothing is purged for a repeated call, which finds its volume.
+absl::StatusOr<std::unique_ptr<Reservation>> VolumeLifecycle::ReserveNew(const std::string& uuid,
+                                                                         Provisioning provisioning,
+                                                                         Bytes increment) {
+  auto reserved = space_.Reserve(uuid, provisioning, increment);
+  if (!absl::IsResourceExhausted(reserved.status())) return reserved;
+  if (!absl::IsNotFound(records_.Read(uuid).status())) return reserved;
+  return Reserve(uuid, provisioning, increment);
 }
 
 }  // namespace holdfast::pool

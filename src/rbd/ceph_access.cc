@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/text_file.h"
+#include "pool/trash_policy.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -21,9 +22,14 @@ constexpr std::array<std::pair<std::string_view, std::string CephAccess::*>, 5> 
     {"dataPool", &CephAccess::data_pool},
 }};
 
-constexpr std::array kKeys{PoolKey{kAccessKeys[0].first, true}, PoolKey{kAccessKeys[1].first, true},
-                           PoolKey{kAccessKeys[2].first, true}, PoolKey{kAccessKeys[3].first, true},
-                           PoolKey{kAccessKeys[4].first, true}, PoolKey{kTopologyKey}};
+constexpr std::array kKeys{PoolKey{kAccessKeys[0].first, true},
+                           PoolKey{kAccessKeys[1].first, true},
+                           PoolKey{kAccessKeys[2].first, true},
+                           PoolKey{kAccessKeys[3].first, true},
+                           PoolKey{kAccessKeys[4].first, true},
+                           PoolKey{kTopologyKey},
+                           pool::kTrashKeys[0],
+                           pool::kTrashKeys[1]};
 
 absl::Status CheckAccess(const CephAccess& ceph) {
   if (!ceph.data_pool.empty()) RETURN_IF_ERROR(Annotate(CheckCephName(ceph.data_pool), "dataPool"));
@@ -57,6 +63,7 @@ absl::Status CheckLocation(const std::string& location) {
 absl::Status Check(const std::string& location, const PoolKeys& keys) {
   RETURN_IF_ERROR(CheckLocation(location));
   RETURN_IF_ERROR(ParseTopology(keys).status());
+  RETURN_IF_ERROR(pool::ParseTrashPolicy(keys).status());
   return ParseCephAccess(keys).status();
 }
 
@@ -66,7 +73,9 @@ constexpr PoolSyntax kSyntax{
     .help = R"(A Ceph pool: --pool=NAME=rbd:CEPHPOOL[/NAMESPACE], with the keys
 monitors=HOST:PORT;HOST:PORT or conf=FILE, user=USER and keyring=FILE (without them
 calls bring both as secrets), dataPool=CEPHPOOL for erasure-coded data,
-topology=KEY=VALUE (the nodes that reach it; all).)",
+topology=KEY=VALUE (the nodes that reach it; all),
+keepDeleted=24h (how long deleted volumes are kept; 0),
+trash=reclaim (purge them early for new volumes; keep).)",
     .keys = kKeys,
     .is_shared = true,
     .check = Check};

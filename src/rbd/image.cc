@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <memory>
 
 #include "core/log.h"
 #include "core/volume_id.h"
+#include "rbd/image_snapshots.h"
 #include "rbd/omap.h"
 #include "rbd/open_image.h"
 
@@ -57,6 +59,35 @@ CallResult ReadFacts(const CephPool& pool, rbd_image_t image, ImageFacts& facts)
   return read.status.ok() ? ReadWatchers(pool, image, facts.watchers) : read;
 }
 
+// Calls `note` with the length of each extent from `begin` on that has data objects of the image
+// itself, until it returns false.
+absl::Status ForEachExtent(const CephPool& pool, rbd_image_t image, Bytes begin,
+                           const std::function<bool(Bytes)>& note) {
+  struct Walk {
+    const std::function<bool(Bytes)>& note;
+    bool ended = false;
+  };
+  Bytes size = 0;
+  RETURN_IF_ERROR(ReadSize(pool, image, size).status);
+  if (begin >= size) return absl::OkStatus();
+  Walk walk{note};
+  const auto step = [](std::uint64_t, std::size_t length, int exists, void* of) {
+    auto& target = *static_cast<Walk*>(of);
+    if (exists != 0) target.ended = !target.note(static_cast<Bytes>(length));
+    return target.ended ? -ECANCELED : 0;
+  };
+  return pool
+      .Try("look for data in an image",
+           [&] {
+             const int result = pool.library().rbd_diff_iterate2(
+                 image, nullptr, static_cast<std::uint64_t>(begin),
+                 static_cast<std::uint64_t>(size - begin), /*include_parent=*/0,
+                 /*whole_object=*/1, step, &walk);
+             return walk.ended ? 0 : result;
+           })
+      .status;
+}
+
 absl::Status Missing(const std::string& name) {
   return FailedPrecondition(
       "image '{}' is missing from the Ceph pool; it was removed outside Holdfast", name);
@@ -105,23 +136,26 @@ absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name, By
   const OpenImage open(pool, name, /*read_only=*/true);
   if (open.opened().error == ENOENT) return false;
   RETURN_IF_ERROR(open.opened().status);
-  Bytes size = 0;
-  RETURN_IF_ERROR(ReadSize(pool, open.image(), size).status);
-  if (begin >= size) return false;
   bool found = false;
-  const auto note = [](std::uint64_t, std::size_t, int exists, void* noted) {
-    if (exists != 0) *static_cast<bool*>(noted) = true;
-    return exists != 0 ? -ECANCELED : 0;  // one extent is enough
-  };
-  const CallResult looked = pool.Try(fmt::format("look for data in image '{}'", name), [&] {
-    const int result =
-        pool.library().rbd_diff_iterate2(open.image(), nullptr, static_cast<std::uint64_t>(begin),
-                                         static_cast<std::uint64_t>(size - begin),
-                                         /*include_parent=*/0, /*whole_object=*/1, note, &found);
-    return found ? 0 : result;
-  });
-  RETURN_IF_ERROR(looked.status);
+  RETURN_IF_ERROR(ForEachExtent(pool, open.image(), begin, [&](Bytes) {
+    found = true;
+    return false;  // one extent is enough
+  }));
   return found;
+}
+
+absl::StatusOr<Bytes> DataWithoutSnapshots(const CephPool& pool, const std::string& name) {
+  ASSIGN_OR_RETURN(const auto snapshots, ListImageSnapshots(pool, name));
+  if (!snapshots || !snapshots->empty()) return Bytes{0};
+  const OpenImage open(pool, name, /*read_only=*/true);
+  if (open.opened().error == ENOENT) return Bytes{0};
+  RETURN_IF_ERROR(open.opened().status);
+  Bytes sum = 0;
+  RETURN_IF_ERROR(ForEachExtent(pool, open.image(), 0, [&](Bytes length) {
+    sum += length;
+    return true;
+  }));
+  return sum;
 }
 
 absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size) {

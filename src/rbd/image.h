@@ -42,6 +42,12 @@ struct ImageFacts {
 [[nodiscard]] absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name,
                                              Bytes begin);
 
+// The bytes of the objects that the image has for itself, as far as whole objects show; 0 if it has
+// snapshots, because of them most cannot be freed, and if there is no such image. Reads as
+// HoldsData.
+[[nodiscard]] absl::StatusOr<Bytes> DataWithoutSnapshots(const CephPool& pool,
+                                                         const std::string& name);
+
 // Grows it to `size` bytes; a larger one stays as it is. FAILED_PRECONDITION if there is none.
 [[nodiscard]] absl::Status GrowImage(const CephPool& pool, const std::string& name, Bytes size);
 

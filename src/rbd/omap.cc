@@ -11,6 +11,7 @@ namespace {
 
 constexpr char kClass[] = "rbd";
 constexpr std::size_t kLongestAnswer = 255;
+constexpr std::size_t kPrefixPage = 500;  // pairs of one read
 
 using Pairs = std::map<std::string, std::string>;
 using ReadOperation = std::unique_ptr<void, void (*)(rados_read_op_t)>;
@@ -62,6 +63,22 @@ absl::StatusOr<Pairs> Operate(const CephPool& pool, const std::string& object,
   return pairs;
 }
 
+// Up to `limit` pairs whose keys begin with `prefix` and come after `after`.
+absl::StatusOr<Pairs> ReadPage(const CephPool& pool, const std::string& object,
+                               const std::string& after, const std::string& prefix,
+                               std::size_t limit, bool& more) {
+  const CephLibrary& library = pool.library();
+  const ReadOperation operation(library.rados_create_read_op(), library.rados_release_read_op);
+  rados_omap_iter_t iterator = nullptr;
+  unsigned char others = 0;
+  int result = 0;
+  library.rados_read_op_omap_get_vals2(operation.get(), after.c_str(), prefix.c_str(), limit,
+                                       &iterator, &others, &result);
+  auto pairs = Operate(pool, object, operation, iterator);
+  more = others != 0;
+  return pairs;
+}
+
 }  // namespace
 
 absl::StatusOr<Pairs> ReadOmap(const CephPool& pool, const std::string& object,
@@ -93,15 +110,18 @@ absl::StatusOr<Pairs> ReadOmap(const CephPool& pool, const std::string& object,
 
 absl::StatusOr<Pairs> ListOmap(const CephPool& pool, const std::string& object,
                                const std::string& after, std::size_t limit, bool& more) {
-  const CephLibrary& library = pool.library();
-  const ReadOperation operation(library.rados_create_read_op(), library.rados_release_read_op);
-  rados_omap_iter_t iterator = nullptr;
-  unsigned char others = 0;
-  int result = 0;
-  library.rados_read_op_omap_get_vals2(operation.get(), after.c_str(), "", limit, &iterator,
-                                       &others, &result);
-  auto pairs = Operate(pool, object, operation, iterator);
-  more = others != 0;
+  return ReadPage(pool, object, after, "", limit, more);
+}
+
+absl::StatusOr<Pairs> ReadOmapPrefix(const CephPool& pool, const std::string& object,
+                                     const std::string& prefix) {
+  Pairs pairs;
+  for (bool more = true; more;) {
+    const std::string after = pairs.empty() ? "" : pairs.rbegin()->first;
+    ASSIGN_OR_RETURN(Pairs page, ReadPage(pool, object, after, prefix, kPrefixPage, more));
+    if (page.empty()) break;
+    pairs.merge(page);
+  }
   return pairs;
 }
 

@@ -31,6 +31,10 @@ struct ClassCall {
                                                                           std::size_t limit,
                                                                           bool& more);
 
+// All pairs whose keys begin with `prefix`. Of up to five hundred the answer is of one moment.
+[[nodiscard]] absl::StatusOr<std::map<std::string, std::string>> ReadOmapPrefix(
+    const CephPool& pool, const std::string& object, const std::string& prefix);
+
 // One atomic operation: nothing is changed unless every guard holds.
 struct OmapChange {
   std::map<std::string, std::string> guards;  // key -> present value; empty: there is no such key

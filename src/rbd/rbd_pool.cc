@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
   ASSIGN_OR_RETURN(auto identity, ReadKnown(known_pools.get(), config.name));
   ASSIGN_OR_RETURN(const std::string id, UuidOfName(kRootNamespace, config.location));
   ASSIGN_OR_RETURN(std::optional<TopologySegment> topology, ParseTopology(config.keys));
+  ASSIGN_OR_RETURN(const pool::TrashPolicy trash, pool::ParseTrashPolicy(config.keys));
   pool::PoolInfo info{.id = id,
                       .name = config.name,
                       .kind = config.kind(),
@@ -62,8 +63,8 @@ absl::StatusOr<std::unique_ptr<RbdPool>> RbdPool::Open(const PoolConfig& config,
                       .node = "",
                       .default_filesystem = config.default_filesystem,
                       .topology = std::move(topology)};
-  auto common = std::make_shared<Common>(process, std::move(known_pools), std::move(identity),
-                                         std::move(clusters));
+  auto common = std::make_shared<Common>(process, trash, std::move(known_pools),
+                                         std::move(identity), std::move(clusters));
   return std::unique_ptr<RbdPool>(new RbdPool(std::move(info), access, std::move(common)));
 }
 
@@ -189,6 +190,7 @@ absl::StatusOr<pool::PoolUsage> RbdPool::GetUsage() {
     ++usage.volumes;
     usage.thin_provisioned += volume.capacity_bytes;
   }
+  usage.trash = TrashUseOf(page.trashed);
   return usage;
 }
 
@@ -311,7 +313,9 @@ absl::StatusOr<std::optional<PoolStatistics>> RbdPool::Statistics(const CephPool
 absl::Status RbdPool::RequireRoom(const CephPool& ceph, Bytes bytes) {
   ASSIGN_OR_RETURN(const auto statistics, Statistics(ceph));
   // Without statistics the room is unknown, which is not a reason to refuse.
-  if (!statistics || bytes <= statistics->available) return absl::OkStatus();
+  if (!statistics || bytes <= statistics->available + common_->freed.Recent()) {
+    return absl::OkStatus();
+  }
   return ResourceExhausted("pool '{}' has no room for {}: {} are available in Ceph pool '{}'",
                            info_.name, FormatBytes(bytes), FormatBytes(statistics->available),
                            info_.location);

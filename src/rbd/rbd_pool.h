@@ -16,8 +16,10 @@
 #include "core/semaphore.h"
 #include "os/unique_fd.h"
 #include "pool/pool_kind.h"
+#include "pool/trash.h"
 #include "rbd/ceph_access.h"
 #include "rbd/ceph_pool.h"
+#include "rbd/freed_room.h"
 #include "rbd/image.h"
 #include "rbd/image_flattening.h"
 #include "rbd/monitor_answers.h"
@@ -59,6 +61,12 @@ class RbdPool final : public pool::Pool {
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> List(const std::string& after_uuid,
                                                          std::size_t limit) override;
   [[nodiscard]] absl::StatusOr<std::vector<pool::UnfinishedVolume>> ListUnfinished() override;
+  // Every process lists and restores what is in the cluster. Only a controller purges
+  // (FAILED_PRECONDITION elsewhere): a node's user may not remove images.
+  [[nodiscard]] absl::StatusOr<std::vector<pool::TrashEntry>> ListTrash() override;
+  [[nodiscard]] absl::StatusOr<Volume> RestoreTrash(const TrashId& id) override;
+  [[nodiscard]] absl::Status PurgeTrash(const TrashId& id) override;
+  [[nodiscard]] absl::StatusOr<bool> TendTrash(const TrashId& id) override;
   [[nodiscard]] absl::Status DeleteSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<Volume> GetSnapshot(const VolumeId& id) override;
   [[nodiscard]] absl::StatusOr<std::vector<Volume>> ListSnapshots(const std::string& after_uuid,
@@ -129,6 +137,7 @@ class RbdPool final : public pool::Pool {
   // What the volume state machine works on (rbd/rbd_volumes.h).
   class Records;
   class Images;
+  class Shelf;
   class Space;
   struct Call;
   class Member;
@@ -142,7 +151,7 @@ class RbdPool final : public pool::Pool {
 
   // The state that all users of the pool share.
   struct Common {
-    Common(const pool::Process& process, os::UniqueFd known,
+    Common(const pool::Process& process, const pool::TrashPolicy& trash_policy, os::UniqueFd known,
            std::optional<std::string> known_identity, std::shared_ptr<Clusters> connections)
         : node_id(process.node_id),
           is_controller(process.is_controller),
@@ -153,6 +162,7 @@ class RbdPool final : public pool::Pool {
           quiesce(process.quiesce),
           known_pools(std::move(known)),
           clusters(std::move(connections)),
+          trash(trash_policy),
           identity(std::move(known_identity)) {}
 
     const std::string node_id;
@@ -170,6 +180,8 @@ class RbdPool final : public pool::Pool {
     ImageRemovals removals;
     ImageFlattening flattening;
     DeviceCalls device_calls;
+    pool::Trash trash;  // what this process has seen of it
+    FreedRoom freed;
 
     Mutex mutex;
     // The images' snapshots of undecided members that this process has sealed, by uuid.
@@ -207,6 +219,12 @@ class RbdPool final : public pool::Pool {
   // Volumes or snapshots that calls have returned.
   absl::StatusOr<std::vector<Volume>> ListOf(VolumeRole role, const std::string& after_uuid,
                                              std::size_t limit);
+
+  // rbd_pool_trash.cc
+  [[nodiscard]] TrashId IdOfKey(const std::string& key) const;
+  [[nodiscard]] pool::TrashUse TrashUseOf(const std::vector<pool::VolumeRecord>& trashed) const;
+  // What in the trash is to be looked at: what is due, not seen yet, damaged or gone.
+  void FindUntended(const RecordTable::Page& page, std::vector<Leftover>& leftovers);
 
   // rbd_pool_lifecycle.cc
   absl::StatusOr<VolumeSpec> Adapted(const VolumeSpec& spec) const;

@@ -6,8 +6,10 @@
 // Never touched: images that no record names, damaged records, and what is open in some client.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
+#include "core/trash_id.h"
 #include "rbd/image_name.h"
 #include "rbd/rbd_pool.h"
 #include "rbd/rbd_volumes.h"
@@ -35,6 +37,9 @@ absl::StatusOr<std::vector<Leftover>> RbdPool::FindLeftovers() {
     const auto kind = call.volumes.LeftoverKindOf(record);
     if (kind) add(*kind, record.volume.id.uuid);
   }
+  for (const pool::VolumeRecord& record : page.trashed) named.insert(record.image_name);
+  for (const std::string& key : page.damaged_in_trash) unreadable.insert(UuidOfTrashKey(key));
+  FindUntended(page, leftovers);
   for (const std::string& uuid : page.damaged) add(LeftoverKind::kDamagedVolume, uuid);
   for (const std::string& image : images) {
     const auto uuid = UuidOfImage(image);
@@ -59,11 +64,11 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
     ASSIGN_OR_RETURN(const bool unneeded, RemoveIfUnneeded(*ceph, name));
     removed = removed || unneeded;
   }
-  auto entry = RecordTable::Read(*ceph, id.uuid);
-  if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
+  ASSIGN_OR_RETURN(const auto records, TrashTable::AllOf(*ceph, id.uuid));
   std::erase_if(images, [&](const std::string& image) {
     return UuidOfImage(image) != id.uuid || retained.contains(image) ||
-           (entry.ok() && entry->record.image_name == image);
+           std::ranges::any_of(
+               records, [&](const auto& record) { return record.second.image_name == image; });
   });
   if (!images.empty()) {
     return FailedPrecondition(
@@ -71,7 +76,7 @@ absl::StatusOr<bool> RbdPool::Repair(const VolumeId& id) {
         "rbd rm",
         fmt::join(images, ", "), info_.location);
   }
-  if (!entry.ok()) return removed;
+  if (!records.contains(id.uuid)) return removed;
   const auto repaired = Call(*this, *ceph).volumes.Repair(id);
   // Another process is at work on it: then it is not half done.
   if (absl::IsAborted(repaired.status())) return removed;

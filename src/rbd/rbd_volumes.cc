@@ -224,7 +224,6 @@ absl::Status RbdPool::Images::Discard(const pool::VolumeRecord& record) {
   return DiscardImage(record);
 }
 
-// What a holder still has under way would make objects that belong to no image.
 absl::Status RbdPool::Images::FenceHolders(const RecordEntry& entry) {
   for (const DeviceClaim& holder : entry.nodes.holders) {
     const bool was_here = unmapped_ && pool_.IsClaimOf(holder, *unmapped_);
@@ -273,6 +272,21 @@ absl::Status RbdPool::Images::Unmap(const pool::VolumeRecord& record) {
   }
   ASSIGN_OR_RETURN(unmapped_, pool_.FindDevice(record.volume.id.uuid));
   return unmapped_ ? pool_.Unmap(*unmapped_) : absl::OkStatus();
+}
+
+bool RbdPool::Space::WouldFitWithout(const std::vector<std::string>& names, Provisioning,
+                                     Bytes increment) {
+  Bytes sum = 0;
+  for (const std::string& name : names) {
+    const auto entry = pool_.common_->trash.Find(name);
+    if (entry) sum += to_free_[name] = entry->allocated;
+  }
+  return pool_.RequireRoom(ceph_, increment - sum).ok();
+}
+
+void RbdPool::Space::Release(const std::string& name) {
+  const auto found = to_free_.find(name);
+  if (found != to_free_.end()) pool_.common_->freed.Add(found->second);
 }
 
 absl::StatusOr<std::unique_ptr<pool::Reservation>> RbdPool::Space::Reserve(const std::string&,

@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pool/volume_lifecycle.h"
 #include "rbd/image_name.h"
 #include "rbd/image_snapshots.h"
 #include "rbd/rbd_pool.h"
+#include "rbd/trash_table.h"
 
 namespace holdfast::rbd {
 
@@ -25,6 +27,8 @@ class RbdPool::Records final : public pool::VolumeRecords {
 
   // The volume's record as read or written last; null if there is none.
   [[nodiscard]] RecordEntry* Find(const std::string& uuid);
+  // It was moved to the trash.
+  void Forget(const std::string& uuid) { entries_.erase(uuid); }
 
   bool AreShared() const override { return true; }
   absl::StatusOr<pool::VolumeRecord> Read(const std::string& uuid) override;
@@ -105,10 +109,13 @@ class RbdPool::Images final : public pool::VolumeBackend {
   absl::Status Unmap(const pool::VolumeRecord& record) override;
   absl::Status UnmapAbandoned(const pool::VolumeRecord& record) override { return Unmap(record); }
 
+  // What a holder still has under way would make objects that belong to no image, or change what is
+  // kept.
+  absl::Status FenceHolders(const RecordEntry& entry);
+
  private:
   absl::StatusOr<std::optional<std::string>> FindImage(const pool::VolumeRecord& record);
   absl::StatusOr<std::string> RequireImage(const pool::VolumeRecord& record);
-  absl::Status FenceHolders(const RecordEntry& entry);
   absl::StatusOr<RecordEntry*> EntryOf(const pool::VolumeRecord& record);
 
   // rbd_volumes_copies.cc
@@ -148,6 +155,35 @@ class RbdPool::Images final : public pool::VolumeBackend {
   std::optional<std::string> image_id_;
 };
 
+// Deleted volumes and snapshots that are kept: their records are under other keys, and their bytes
+// where they were (rbd/trash_table.h).
+class RbdPool::Shelf final : public pool::VolumeShelf {
+ public:
+  Shelf(const CephPool& ceph, Records& records, Images& images)
+      : ceph_(ceph), records_(records), images_(images) {}
+
+  absl::StatusOr<pool::VolumeRecord> Read(const std::string& key) override;
+  absl::Status Put(const pool::VolumeRecord& record) override;
+  absl::Status TakeBack(const pool::VolumeRecord& record, const pool::VolumeRecord& next) override;
+  absl::Status Replace(const pool::VolumeRecord& present, const pool::VolumeRecord& next) override;
+  absl::Status Purge(const pool::VolumeRecord& record) override;
+  absl::Status RequireWhole(const pool::VolumeRecord& record) override;
+  // What is freed with it: of an image with snapshots, which stays, and of a snapshot nothing that
+  // is known.
+  absl::StatusOr<Bytes> Allocated(const pool::VolumeRecord& record) override;
+  // Ceph keeps the account.
+  absl::StatusOr<Bytes> Occupied(const pool::VolumeRecord&) override { return Bytes{0}; }
+
+ private:
+  absl::StatusOr<TrashedRecord*> EntryOf(const pool::VolumeRecord& record);
+  absl::Status RequireNamedHereOnly(const pool::VolumeRecord& record);
+
+  const CephPool& ceph_;
+  Records& records_;
+  Images& images_;
+  std::map<std::string, TrashedRecord> entries_;  // by key, as read or written last
+};
+
 // Ceph keeps the account of its pools, and refuses what does not fit.
 class RbdPool::Space final : public pool::VolumeSpace {
  public:
@@ -157,12 +193,15 @@ class RbdPool::Space final : public pool::VolumeSpace {
                                                              Provisioning provisioning,
                                                              Bytes increment) override;
   void Set(const std::string&, Provisioning, Bytes, Bytes) override {}
-  void Release(const std::string&) override {}
+  void Release(const std::string& name) override;
+  bool WouldFitWithout(const std::vector<std::string>& names, Provisioning provisioning,
+                       Bytes increment) override;
   bool Has(const std::string&, Provisioning, Bytes) override { return true; }
 
  private:
   RbdPool& pool_;
   const CephPool& ceph_;
+  std::map<std::string, Bytes> to_free_;  // with entries of the trash, by key
 };
 
 // What the state machine works on in one call.
@@ -172,10 +211,12 @@ struct RbdPool::Call {
       : records(pool, ceph),
         images(pool, ceph, records, pool.ClaimFor(mode), cut),
         space(pool, ceph),
-        volumes(records, images, space) {}
+        shelf(ceph, records, images),
+        volumes(records, images, space, absl::Now, pool::Keeping{shelf, pool.common_->trash}) {}
   Records records;
   Images images;
   Space space;
+  Shelf shelf;
   pool::VolumeLifecycle volumes;
 };
 

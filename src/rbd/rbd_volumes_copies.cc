@@ -190,9 +190,10 @@ absl::Status RbdPool::Images::RemoveCut(const pool::VolumeRecord& record) {
   const auto& source = record.volume.source;
   const bool cut = source && source->role == VolumeRole::kVolume && record.image_id.empty();
   if (!cut) return absl::OkStatus();
-  const auto entry = RecordTable::Read(ceph_, source->id.uuid);
-  if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
-  if (entry.ok()) RETURN_IF_ERROR(RemoveCutOf(entry->record.image_name, record));
+  ASSIGN_OR_RETURN(const auto sources, TrashTable::AllOf(ceph_, source->id.uuid));
+  for (const auto& [key, one] : sources) {
+    RETURN_IF_ERROR(RemoveCutOf(one.image_name, record));
+  }
   ASSIGN_OR_RETURN(const auto retained, ListRetained(ceph_));
   for (const auto& [name, id] : retained) {
     if (UuidOfImage(name) == source->id.uuid) RETURN_IF_ERROR(RemoveCutOf(name, record));

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "rbd/image_name.h"
-#include "rbd/omap.h"
+#include "core/trash_id.h"
+#include "rbd/record_objects.h"
+#include "rbd/trash_table.h"
 
 namespace holdfast::rbd {
 namespace {
@@ -14,45 +15,23 @@ constexpr char kDigits[] = "0123456789abcdef";
 constexpr std::size_t kUuidText = 36;
 constexpr std::size_t kPage = 500;  // pairs of one read
 
-std::string ObjectOf(char digit) { return fmt::format("holdfast.volumes.{}", digit); }
-std::string NodesKey(const std::string& uuid) { return uuid + "/nodes"; }
-
-absl::Status Changed(const std::string& uuid) {
-  return Aborted("volume {} was changed by another process meanwhile; try again", uuid);
-}
-
-// ABORTED instead of a guard's error.
-absl::Status Change(const CephPool& pool, const std::string& uuid, const OmapChange& change,
-                    const std::string& what) {
-  const CallResult result =
-      ChangeOmap(pool, ObjectOf(uuid.front()), change, fmt::format("{} volume {}", what, uuid));
-  return result.error == ECANCELED ? Changed(uuid) : result.status;
-}
-
-absl::StatusOr<pool::VolumeRecord> DecodeOf(const std::string& uuid, const std::string& text) {
-  auto record = pool::DecodeRecord(text);
-  if (!record.ok()) return Annotate(record.status(), fmt::format("volume {}", uuid));
-  if (record->volume.id.uuid != uuid) {
-    return Internal("the record of volume {} is that of {}", uuid, record->volume.id.uuid);
+void AddTo(RecordTable::Page& page, const std::string& key, const std::string& text) {
+  auto record = DecodeTrashed(key, text);
+  if (record.ok()) {
+    page.trashed.push_back(*std::move(record));
+  } else {
+    page.damaged_in_trash.push_back(key);
   }
-  // Nodes may write records, and no images' names: an image of that name is the volume's.
-  const bool snapshot = record->volume.role == VolumeRole::kSnapshot;
-  if (UuidOfBytes(record->image_name) == uuid &&
-      ParseSnapshotName(record->image_name).has_value() == snapshot) {
-    return record;
-  }
-  return Internal("the record of volume {} is damaged: it names image '{}', which is not its own",
-                  uuid, record->image_name);
 }
 
 }  // namespace
 
 absl::StatusOr<RecordEntry> RecordTable::Read(const CephPool& pool, const std::string& uuid) {
-  ASSIGN_OR_RETURN(auto found, ReadOmap(pool, ObjectOf(uuid.front()), {uuid, NodesKey(uuid)}));
+  ASSIGN_OR_RETURN(auto found, ReadOmap(pool, RecordObjectOf(uuid), {uuid, NodesKey(uuid)}));
   if (!found.contains(uuid)) return NotFound("there is no volume {}", uuid);
   RecordEntry entry{
       .record = {}, .nodes = {}, .record_text = found[uuid], .nodes_text = found[NodesKey(uuid)]};
-  ASSIGN_OR_RETURN(entry.record, DecodeOf(uuid, entry.record_text));
+  ASSIGN_OR_RETURN(entry.record, DecodeRecordOf(uuid, entry.record_text));
   auto nodes = DecodeNodes(entry.nodes_text);
   if (!nodes.ok()) return Annotate(nodes.status(), fmt::format("volume {}", uuid));
   entry.nodes = *std::move(nodes);
@@ -65,7 +44,7 @@ absl::StatusOr<RecordEntry> RecordTable::Insert(const CephPool& pool,
   RecordEntry entry{
       .record = record, .nodes = {}, .record_text = pool::EncodeRecord(record), .nodes_text = ""};
   const CallResult result =
-      ChangeOmap(pool, ObjectOf(uuid.front()),
+      ChangeOmap(pool, RecordObjectOf(uuid),
                  {.guards = {{uuid, ""}}, .values = {{uuid, entry.record_text}}, .removals = {}},
                  fmt::format("record volume {}", uuid));
   if (result.error == ECANCELED) return AlreadyExists("there is a volume {} already", uuid);
@@ -80,7 +59,7 @@ absl::Status RecordTable::Replace(const CephPool& pool, RecordEntry& entry,
   OmapChange change{
       .guards = {{uuid, entry.record_text}}, .values = {{uuid, text}}, .removals = {}};
   if (as_holder) change.guards.emplace(NodesKey(uuid), entry.nodes_text);
-  RETURN_IF_ERROR(Change(pool, uuid, change, "record"));
+  RETURN_IF_ERROR(ChangeRecords(pool, uuid, change, "record"));
   entry.record = record;
   entry.record_text = text;
   return absl::OkStatus();
@@ -88,7 +67,7 @@ absl::Status RecordTable::Replace(const CephPool& pool, RecordEntry& entry,
 
 absl::Status RecordTable::Remove(const CephPool& pool, const RecordEntry& entry) {
   const std::string& uuid = entry.record.volume.id.uuid;
-  const absl::Status removed = Change(
+  const absl::Status removed = ChangeRecords(
       pool, uuid,
       {.guards = {{uuid, entry.record_text}}, .values = {}, .removals = {uuid, NodesKey(uuid)}},
       "forget");
@@ -108,7 +87,7 @@ absl::Status RecordTable::SetNodes(const CephPool& pool, RecordEntry& entry,
   } else {
     change.values.emplace(NodesKey(uuid), text);
   }
-  RETURN_IF_ERROR(Change(pool, uuid, change, "record the nodes of"));
+  RETURN_IF_ERROR(ChangeRecords(pool, uuid, change, "record the nodes of"));
   entry.nodes = nodes;
   entry.nodes_text = text;
   return absl::OkStatus();
@@ -125,12 +104,16 @@ absl::StatusOr<RecordTable::Page> RecordTable::List(const CephPool& pool,
     std::string after = after_uuid.empty() ? "" : after_uuid + "~";
     for (bool more = true; more;) {
       const std::size_t page = limit == 0 ? kPage : std::min(kPage, 2 * (limit - records.size()));
-      ASSIGN_OR_RETURN(const auto pairs, ListOmap(pool, ObjectOf(*digit), after, page, more));
+      ASSIGN_OR_RETURN(const auto pairs, ListOmap(pool, RecordObject(*digit), after, page, more));
       if (pairs.empty()) break;
       after = pairs.rbegin()->first;
       for (const auto& [key, text] : pairs) {
+        if (IsTrashKey(key)) {
+          AddTo(listed, key, text);
+          continue;
+        }
         if (key.size() != kUuidText) continue;  // nodes
-        auto record = DecodeOf(key, text);
+        auto record = DecodeRecordOf(key, text);
         if (record.ok()) {
           records.push_back(*std::move(record));
         } else {

@@ -2,10 +2,8 @@
 // The durable records of a pool's volumes, in the cluster itself: the node that stages a volume
 // next may be another node.
 //
-// Records are omap values of sixteen objects, "holdfast.volumes.0" to "holdfast.volumes.f", by the
-// first digit of the volume's UUID: so that lists are a few reads, pages are in order, and no
-// object is a hot spot. Every change is one atomic RADOS operation, guarded by what was there
-// before.
+// rbd/record_objects.h says where. Every change is one atomic RADOS operation, guarded by what was
+// there before.
 #pragma once
 
 #include <string>
@@ -53,6 +51,9 @@ class RecordTable final {
   struct Page {
     std::vector<pool::VolumeRecord> records;
     std::vector<std::string> damaged;  // uuids of records between them that cannot be believed
+    // What is in the trash there, and the keys of what is damaged of it.
+    std::vector<pool::VolumeRecord> trashed;
+    std::vector<std::string> damaged_in_trash;
   };
   // Up to `limit` (0: all) records after `after_uuid`, by uuid, in every state.
   [[nodiscard]] static absl::StatusOr<Page> List(const CephPool& pool,

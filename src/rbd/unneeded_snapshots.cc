@@ -1,41 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rbd/unneeded_snapshots.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
-#include <utility>
 
 #include "rbd/image.h"
 #include "rbd/image_snapshots.h"
-#include "rbd/record_table.h"
 #include "rbd/retained.h"
+#include "rbd/trash_table.h"
 
 namespace holdfast::rbd {
 namespace {
 
-// The record that a snapshot's name says it is of; nothing if there is none. It may name other
+// The records, also in the trash, that a snapshot's name says it may be of. They may name other
 // bytes.
-absl::StatusOr<std::optional<pool::VolumeRecord>> RecordOf(const CephPool& ceph,
-                                                           const SnapshotName& name) {
+absl::StatusOr<std::map<std::string, pool::VolumeRecord>> RecordsOf(const CephPool& ceph,
+                                                                    const SnapshotName& name) {
   const auto uuid = UuidOfImage(name.snapshot);
-  if (!uuid) return std::nullopt;
-  auto entry = RecordTable::Read(ceph, *uuid);
-  if (absl::IsNotFound(entry.status())) return std::nullopt;
-  RETURN_IF_ERROR(entry.status());
-  return std::move(entry->record);
+  if (!uuid) return std::map<std::string, pool::VolumeRecord>();
+  return TrashTable::AllOf(ceph, *uuid);
 }
 
 // Whether it is the snapshot of a record that is not a tombstone.
 absl::StatusOr<bool> IsWanted(const CephPool& ceph, const SnapshotName& name) {
-  ASSIGN_OR_RETURN(const auto record, RecordOf(ceph, name));
-  return record && record->image_name == name.ToString() &&
-         record->volume.state != VolumeState::kDeleting;
+  ASSIGN_OR_RETURN(const auto records, RecordsOf(ceph, name));
+  return std::ranges::any_of(records, [&](const auto& found) {
+    const pool::VolumeRecord& record = found.second;
+    return record.image_name == name.ToString() && record.volume.state != VolumeState::kDeleting;
+  });
 }
 
 }  // namespace
 
 absl::StatusOr<bool> IsRecorded(const CephPool& ceph, const SnapshotName& name) {
-  ASSIGN_OR_RETURN(const auto record, RecordOf(ceph, name));
-  return record && (record->image_name == name.ToString() || record->image_name == name.snapshot);
+  ASSIGN_OR_RETURN(const auto records, RecordsOf(ceph, name));
+  return std::ranges::any_of(records, [&](const auto& found) {
+    const std::string& bytes = found.second.image_name;
+    return bytes == name.ToString() || bytes == name.snapshot;
+  });
 }
 
 absl::StatusOr<bool> RemoveUnneededSnapshot(const CephPool& ceph, const SnapshotName& name,

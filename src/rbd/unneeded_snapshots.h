@@ -12,7 +12,8 @@ namespace holdfast::rbd {
 
 // Thread-safe, as all of these. Errors as Cluster::Try.
 
-// Whether the record of a snapshot, or of a volume that is being cloned, names it.
+// Whether the record of a snapshot, or of a volume that is being cloned, names it; also one in the
+// trash.
 [[nodiscard]] absl::StatusOr<bool> IsRecorded(const CephPool& pool, const SnapshotName& name);
 
 // Removes the snapshot, which has or had that name, and forgets its note (rbd/retained.h). Whether

@@ -3,90 +3,18 @@
 // tests/ceph/guest covers what needs the kernel's client.
 #include "conformance/conformance.h"
 
-#include <dlfcn.h>
-
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <thread>
 
+#include "ceph/rbd_under_test.h"
+
 #include "core/volume_id.h"
-#include "os/file.h"
 #include "pool/group_member.h"
 #include "rbd/format_mark.h"
-#include "rbd/rbd_volumes.h"
 #include "rbd/retained.h"
 #include "support/outcome.h"
-#include "support/temp_directory.h"
 
 namespace holdfast::rbd {
-
-// Gives access to a pool's private parts.
-class RbdUnderTest final : public conformance::PoolUnderTest {
- public:
-  RbdUnderTest() {
-    const os::UniqueFd state = test::Value(os::OpenDirectory(root_.path()));
-    undo_files_.emplace(
-        test::Value(state::UndoFiles::Open(test::Value(os::OpenDirectory(root_.path())))));
-    const pool::Process process{.node_id = "",
-                                .is_controller = true,
-                                .has_devices = false,
-                                .attach = false,
-                                .state_directory_fd = state.get(),
-                                .boot_id = "boot",
-                                .undo_files = *undo_files_,
-                                .quiesce = nullptr};
-    const char* const config = std::getenv("HOLDFAST_CONFORMANCE_POOL");
-    REQUIRE(config != nullptr);
-    const std::array<const PoolSyntax*, 1> kinds{&RbdSyntax()};
-    pool_ = test::Value(RbdPool::Open(test::Value(ParsePool(config, kinds)), process,
-                                      std::make_shared<Clusters>()));
-    ceph_ = test::Value(pool_->Connect());
-  }
-
-  std::unique_ptr<conformance::CallObjects> NewCall() override {
-    struct Objects final : conformance::CallObjects {
-      explicit Objects(RbdUnderTest& pool) : call(*pool.pool_, *pool.ceph_) {}
-      pool::VolumeRecords& records() override { return call.records; }
-      pool::VolumeBackend& backend() override { return call.images; }
-      pool::VolumeSpace& space() override { return call.space; }
-      RbdPool::Call call;
-    };
-    return std::make_unique<Objects>(*this);
-  }
-  std::string NewUuid() override { return pool_->IdForName(RandomUuid()).uuid; }
-  void RestartProcess() override {}
-  [[nodiscard]] const CephPool& ceph() const { return *ceph_; }
-  [[nodiscard]] RbdPool& pool() const { return *pool_; }
-  [[nodiscard]] Provisioning provisioning() const override { return Provisioning::kThin; }
-  [[nodiscard]] bool HasDevices() const override { return false; }
-  void WriteByte(const pool::VolumeRecord& record, Bytes offset) override {
-    void* const library = ::dlopen("librbd.so.1", RTLD_NOW | RTLD_NOLOAD);
-    REQUIRE(library != nullptr);
-    const auto write = reinterpret_cast<decltype(&::rbd_write)>(::dlsym(library, "rbd_write"));
-    REQUIRE(write != nullptr);
-    rbd_image_t image = nullptr;
-    const CephLibrary& calls = ceph_->library();
-    REQUIRE(calls.rbd_open(ceph_->io(), record.image_name.c_str(), &image, nullptr) == 0);
-    CHECK(write(image, static_cast<std::uint64_t>(offset), 1, "x") == 1);
-    REQUIRE(calls.rbd_close(image) == 0);
-    ::dlclose(library);
-  }
-  std::string Remains() override {
-    std::string names;
-    for (const std::string& image : test::Value(ListImages(*ceph_))) names += " image " + image;
-    for (const auto& record : test::Value(RecordTable::List(*ceph_, "", 0)).records) {
-      names += " record " + record.volume.id.uuid;
-    }
-    for (const auto& [name, id] : test::Value(ListRetained(*ceph_))) names += " note of " + name;
-    return names;
-  }
-
- private:
-  const test::TempDirectory root_;
-  std::optional<state::UndoFiles> undo_files_;
-  std::unique_ptr<RbdPool> pool_;
-  std::shared_ptr<CephPool> ceph_;
-};
 
 // A node that was cut off while formatting must not mark an image that its successor has zeroed.
 TEST_CASE("a mark that was refused is not set any more") {
@@ -160,17 +88,6 @@ TEST_CASE("what is written to an unused volume while its group is cut voids the 
   }
   REQUIRE_OK(volumes.Delete(origin));
   CHECK(pool.Remains() == "");
-}
-
-// A raw block volume in the pool, made from `source` if there is one.
-VolumeId MakeVolume(RbdPool& pool, const std::optional<ContentSource>& source = std::nullopt) {
-  VolumeSpec spec;
-  spec.name = RandomUuid();
-  spec.capacity.required = 16 * kMiB;
-  spec.provisioning = Provisioning::kThin;
-  spec.access_type = AccessType::kBlock;
-  spec.source = source;
-  return test::Value(pool.Create(spec)).id;
 }
 
 // The controller asks the node that has it to hold it back, and does not if that is not the only

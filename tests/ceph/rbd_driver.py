@@ -17,7 +17,7 @@ KEYS = "0123456789abcdef"
 class RbdDriver(driver.Driver):
     def __init__(self, binary, directory, ceph, user, *, location="rbd", monitors=None,
                  keyring=None, node="test-node", role="all", pools=(),
-                 flags=(), topology=""):
+                 flags=(), topology="", options=""):
         self.directory = directory
         self.ceph = ceph
         directory.mkdir(exist_ok=True)
@@ -27,6 +27,7 @@ class RbdDriver(driver.Driver):
             own += f",user={user},keyring={keyring}"
         if topology:
             own += f",topology={topology}"
+        own += options
         self.server = serve.Server(binary, directory, [own, *pools], node, role, flags)
         self.client = csi_client.Client(self.server.socket)
 
@@ -118,6 +119,18 @@ def snapshots_kept(ceph):
             kept.append(f"{image}@{name}")
     assert set(kept) <= needed, f"{set(kept) - needed} are not needed"
     return kept
+
+
+def put_in_trash(ceph, stored):
+    """Puts a whole record into the trash, under the key that it names, with a right checksum."""
+    text = record_text.sealed(dict(stored)).decode()
+    key = stored["trashed"]["key"]
+    ceph.rados("setomapval", journal_object(key), key, text)
+
+
+def key_of(entry):
+    """Of an entry of the trash."""
+    return entry.id.rpartition(":")[2]
 
 
 def nodes_key(volume_id):

@@ -88,6 +88,8 @@ RBD_REFUSALS = {
     f"{{{RBD} controller: {{user: 'a,b', secret: b}}, node: {{user: a, secret: b}}}}":
         "/pools/0/controller/user",
     f"{{{RBD} {USERS}, dataPool: a b}}": "/pools/0/dataPool",
+    f"{{{RBD} {USERS}, keepDeleted: soon}}": "/pools/0/keepDeleted",
+    f"{{{RBD} {USERS}, trash: empty}}": "/pools/0/trash",
     f"{{{RBD} {USERS}, topology: zone=a}}": "/pools/0/topology",
     f"{{{RBD} {USERS}, topology: {{}}}}": "/pools/0/topology",
     f"{{{RBD} {USERS}, topology: {{zone: a, rack: b}}}}": "/pools/0/topology",

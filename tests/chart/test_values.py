@@ -231,7 +231,7 @@ def test_a_pool_without_users_has_none_in_its_flag_and_its_files():
     rendered = render(text=value_sets.SECRETS)
     for component, mode in (("controller", 0o440), ("node", 0o400)):
         assert pools(rendered, component)[-2:] == [
-            "fast=rbd:kubernetes/team-a,monitors=10.0.0.1:6789,fs=xfs",
+            "fast=rbd:kubernetes/team-a,monitors=10.0.0.1:6789,fs=xfs,keepDeleted=24h",
             "wide=rbd:wide,conf=/etc/holdfast/ceph/wide/ceph.conf"]
         assert "ceph-fast" not in mounts(rendered, component, "holdfast")
         assert "ceph-fast" not in volumes(rendered, component)

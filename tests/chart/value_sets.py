@@ -146,7 +146,7 @@ storageClasses:
 SECRETS = """
 pools:
   - {name: default, path: /var/lib/holdfast/pools/default}
-  - {name: fast, rbd: kubernetes/team-a, monitors: [10.0.0.1:6789], fs: xfs}
+  - {name: fast, rbd: kubernetes/team-a, monitors: [10.0.0.1:6789], fs: xfs, keepDeleted: 24h}
   - {name: wide, rbd: wide, configMap: ceph}
 storageClasses:
   - {name: local}

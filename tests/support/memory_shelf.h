@@ -27,7 +27,7 @@ class MemoryShelf final : public pool::VolumeShelf {
     machine_.volumes.erase(found);
     return absl::OkStatus();
   }
-  absl::Status TakeBack(const pool::VolumeRecord& record) override {
+  absl::Status TakeBack(const pool::VolumeRecord& record, const pool::VolumeRecord&) override {
     RETURN_IF_ERROR(FailureOf("take back"));
     const auto found = machine_.trash.find(record.trashed->key);
     machine_.volumes[record.volume.id.uuid] = found->second;

@@ -98,5 +98,34 @@ TEST_CASE_METHOD(Fixture, "entries are counted, and the first deleted come first
   CHECK(trash.List().size() == 2);
 }
 
+TEST_CASE_METHOD(Fixture, "what another process has noted counts where it is more, never twice") {
+  trash.Set(record, kMiB);
+  now += hours(2);
+  record.trashed->kept = hours(1);
+  trash.Refresh(record);
+  CHECK(Get().kept == hours(2));
+  record.trashed->kept = hours(5);
+  trash.Refresh(record);
+  CHECK(Get().kept == hours(5));
+  CHECK(Get().allocated == kMiB);
+  now += hours(1);
+  CHECK(Get().kept == hours(6));
+  record.trashed->kept = hours(6);
+  trash.Refresh(record);
+  CHECK_FALSE(Trash::IsNoteDue(Get()));
+}
+
+TEST_CASE_METHOD(Fixture, "what is deleted again under the same key has not been kept at all") {
+  record.trashed->deletion = "one";
+  trash.Set(record, kMiB);
+  now += hours(30);
+  CHECK(Trash::IsDue(Get()));
+  record.trashed->deletion = "another";
+  trash.Refresh(record);
+  CHECK_FALSE(trash.Find(key));
+  trash.Refresh(record);  // of what is not known
+  CHECK(trash.Count() == 0);
+}
+
 }  // namespace trash_test
 }  // namespace holdfast::pool

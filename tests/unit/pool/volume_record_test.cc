@@ -100,6 +100,8 @@ TEST_CASE("a copy is read back with its progress, also as a tombstone") {
   CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
   record.volume.state = VolumeState::kDeleting;
   CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
+  record.trashed->deletion = kFilesystemUuid;
+  CHECK(test::Value(DecodeRecord(EncodeRecord(record))) == record);
 }
 
 VolumeRecord Member() {

@@ -49,6 +49,7 @@ TEST_CASE("pools of one name in two clusters are not the same storage") {
     return IsSameStorage(test::Value(Parse(one)), test::Value(Parse(other)));
   };
   CHECK(same("a=rbd:x,monitors=h:1", "b=rbd:x,monitors=h:1,topology=zone=a,fs=xfs"));
+  CHECK(same("a=rbd:x,monitors=h:1", "b=rbd:x,monitors=h:1,keepDeleted=24h,trash=reclaim"));
   CHECK_FALSE(same("a=rbd:x,monitors=h:1", "b=rbd:x,monitors=h:2"));
   CHECK_FALSE(same("a=rbd:x,monitors=h:1", "b=rbd:x/n,monitors=h:1"));
   CHECK_FALSE(same("a=rbd:x,monitors=h:1", "b=rbd:x,monitors=h:1,dataPool=ec"));
@@ -75,6 +76,8 @@ TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
       {"p=rbd:x,monitors=h:1,user=u,keyring=k", "keyring='k' must be an absolute path"},
       {"p=rbd:x,conf=c,user=u,keyring=/k", "conf='c' must be an absolute path"},
       {"p=rbd:x,monitors=h:1,user=u,keyring=/k,dataPool=a b", "dataPool: 'a b'"},
+      {"p=rbd:x,monitors=h:1,keepDeleted=soon", "keepDeleted=soon"},
+      {"p=rbd:x,monitors=h:1,trash=empty", "trash='empty'"},
       {"p=rbd:x,monitors=h:1,topology=zone", "pool 'p': topology: 'zone' must be KEY=VALUE"},
       {"p=rbd:x,monitors=h:1,topology=zone=", "topology: key 'zone' has no value"},
       {"p=rbd:x,monitors=h:1,topology=A.b/zone=a", "topology: prefix 'A.b'"},
