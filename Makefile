@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo test test-crash test-power-cut soak simulate fuzz test-quick lint tidy format bench bench-snapshots bench-rbd asan \
-  tsan image manifests e2e e2e-rbd \
+  tsan image deb release manifests e2e e2e-rbd \
   e2e-upstream scale install clean
 
 help: ## list the targets
@@ -101,6 +101,14 @@ tsan: ## concurrency tests under ThreadSanitizer
 image: build ## build the container image build/image/holdfast.tar, without Docker
 	@scripts/install-deps image
 	scripts/image --binary $(BINARY)
+
+deb: build ## build the Debian package build/deb/holdfast_VERSION_ARCHITECTURE.deb
+	@scripts/install-deps image
+	scripts/deb --binary $(BINARY)
+
+release: build ## build what a release page holds, in build/dist: image, .deb, chart, manifests, checksums
+	@scripts/install-deps image
+	scripts/release
 
 manifests: ## generate deploy/kubernetes/ from the chart
 	scripts/manifests

@@ -118,8 +118,8 @@ absl::Status ValidatePools(const Config& config) {
     if (!config.pools.empty()) return absl::OkStatus();
     if (config.role == Role::kController) {
       return InvalidArgument(
-          "a controller has neither nodes nor pools: give --link-listen, where its nodes connect, or "
-          "--pool=NAME=KIND:LOCATION");
+          "a controller has neither nodes nor pools: give --link-listen, where its nodes connect, "
+          "or --pool=NAME=KIND:LOCATION");
     }
     return InvalidArgument(
         "no pool is configured; give --pool=NAME=KIND:LOCATION (see holdfast serve --help)");

@@ -86,9 +86,10 @@ absl::StatusOr<PoolMarker> ReadOrWriteMarker(int root_fd, const std::string& pat
   auto marker = ReadPoolMarker(root_fd);
   if (!absl::IsNotFound(marker.status())) return marker;
   if (::fchmod(root_fd, kDirectoryMode) != 0) {
-    return OsError(errno, fmt::format("pool directory '{}' must belong to the driver's user (root), "
-                                      "which restricts it to itself",
-                                      path));
+    return OsError(errno,
+                   fmt::format("pool directory '{}' must belong to the driver's user (root), "
+                               "which restricts it to itself",
+                               path));
   }
   ASSIGN_OR_RETURN(const std::string filesystem, os::FilesystemIdentity(root_fd));
   return WritePoolMarker(root_fd, RandomUuid(), filesystem);
@@ -168,11 +169,11 @@ absl::StatusOr<PoolDirectory> PoolDirectory::Open(const Options& options, int st
   auto opened = os::OpenDirectory(path);
   if (!opened.ok()) {
     std::error_code error;
-    const bool is_other = std::filesystem::exists(path, error) &&
-                          !std::filesystem::is_directory(path, error);
-    return FailedPrecondition("pool '{}': {}; {}", name, MessageOf(opened.status()),
-                              is_other ? "name a directory"
-                                       : "make the directory, or mount its disk");
+    const bool is_other =
+        std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error);
+    return FailedPrecondition(
+        "pool '{}': {}; {}", name, MessageOf(opened.status()),
+        is_other ? "name a directory" : "make the directory, or mount its disk");
   }
   os::UniqueFd root = *std::move(opened);
   RETURN_IF_ERROR(RequireNotState(root.get(), state_directory_fd, options));

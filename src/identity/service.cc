@@ -35,7 +35,7 @@ absl::Status RequirePrograms(const std::string& filesystem_name, const std::stri
 }  // namespace
 
 absl::Status Service::CheckHealth() const {
-  for (const auto need : needs_) RETURN_IF_ERROR(need());
+  for (const auto& need : needs_) RETURN_IF_ERROR(need());
   const std::vector<pool::Pool*> pools = pools_.all();
   std::vector<std::string> problems;
   for (pool::Pool* const pool : pools) {

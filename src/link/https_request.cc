@@ -37,15 +37,17 @@ absl::StatusOr<HostPort> AddressOf(std::string_view server) {
   }
   const std::string_view address = server.substr(kScheme.size());
   const std::size_t bracket = address.rfind(']');
-  const bool has_port = address.find(':', bracket == std::string_view::npos ? 0 : bracket) !=
-                        std::string_view::npos;
-  return ParseHostPort(has_port ? std::string(address) : fmt::format("{}:{}", address, kDefaultPort));
+  const bool has_port =
+      address.find(':', bracket == std::string_view::npos ? 0 : bracket) != std::string_view::npos;
+  return ParseHostPort(has_port ? std::string(address)
+                                : fmt::format("{}:{}", address, kDefaultPort));
 }
 
 // The steps of one request, each begun by the end of the one before; the first error ends them.
 class Exchange final {
  public:
-  Exchange(asio::io_context& io, asio::ssl::context& tls, const HttpsRequest& request, HostPort address)
+  Exchange(asio::io_context& io, asio::ssl::context& tls, const HttpsRequest& request,
+           HostPort address)
       : resolver_(io), stream_(io, tls), address_(std::move(address)) {
     message_.version(kHttp11);
     message_.method(request.json.empty() ? http::verb::get : http::verb::post);
@@ -114,8 +116,9 @@ class Exchange final {
 
   bool Failed(std::string_view step, const Error& error) {
     if (!error) return false;
-    result_ = Unavailable("cannot {}: {}", step,
-                          error == beast::error::timeout ? "no answer within 5 s" : error.message());
+    result_ =
+        Unavailable("cannot {}: {}", step,
+                    error == beast::error::timeout ? "no answer within 5 s" : error.message());
     return true;
   }
 

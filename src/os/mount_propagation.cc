@@ -37,8 +37,10 @@ bool IsMountShared(const std::string& path) {
 absl::Status RequireSharedMounts(const std::string& path) {
   if (IsMountShared(path)) return absl::OkStatus();
   return FailedPrecondition(
-      "mounts below '{0}' would not reach kubelet and the pods, because its mount is not shared: in a "
-      "container, mount it with mountPropagation: Bidirectional; on a host, mount --make-rshared the "
+      "mounts below '{0}' would not reach kubelet and the pods, because its mount is not shared: "
+      "in a "
+      "container, mount it with mountPropagation: Bidirectional; on a host, mount --make-rshared "
+      "the "
       "filesystem that it is on",
       path);
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/health.h"
 
+#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
 #include <functional>
 #include <map>
+#include <string>
 #include <utility>
+
+#include "core/version.h"
 
 namespace holdfast::server {
 namespace {
@@ -54,6 +58,27 @@ HttpRoutes HealthRoutes(const Health& health) {
           {"/readyz", [&health] { return AnswerOf(health.CheckReady()); }}};
 }
 
+namespace {
+
+// What a person finds who opens the address in a browser.
+void AddFirstPage(HttpRoutes& routes, const Config& config) {
+  std::string links;
+  for (const auto& [path, handler] : routes) {
+    links += fmt::format("<li><a href=\"{0}\">{0}</a></li>\n", path);
+  }
+  // The name is checked: letters, digits, dots and hyphens.
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<title>Holdfast</title>\n<h1>Holdfast {}</h1>\n<p>{} of "
+      "{}</p>\n<ul>\n{}</ul>\n",
+      kVersion, config.role == Role::kController ? "Controller" : "Node", config.driver_name,
+      links);
+  routes.emplace("/", [page = std::move(page)] {
+    return HttpAnswer{200, page, "text/html; charset=utf-8"};
+  });
+}
+
+}  // namespace
+
 absl::StatusOr<MonitoringEndpoints> MonitoringEndpoints::Start(const Config& config,
                                                                grpc::Server& server,
                                                                const Metrics& metrics) {
@@ -69,6 +94,7 @@ absl::StatusOr<MonitoringEndpoints> MonitoringEndpoints::Start(const Config& con
     });
   }
   for (auto& [address, handlers] : routes) {
+    AddFirstPage(handlers, config);
     ASSIGN_OR_RETURN(auto endpoint, HttpEndpoint::Start(address, std::move(handlers)));
     started.http_.push_back(std::move(endpoint));
   }

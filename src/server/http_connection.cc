@@ -68,7 +68,7 @@ void HttpConnection::Answer(std::shared_ptr<const HttpAnswer> answer) {
   answer_ = std::move(answer);
   response_.version(kHttp11);
   response_.result(static_cast<unsigned>(answer_->status));
-  response_.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
+  response_.set(http::field::content_type, answer_->content_type);
   if (answer_->status == 405) response_.set(http::field::allow, "GET, HEAD");
   response_.keep_alive(false);
   response_.body() = {answer_->text.data(), answer_->text.size()};

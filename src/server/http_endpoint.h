@@ -11,9 +11,13 @@
 
 namespace holdfast::server {
 
+// Prometheus' text format; its version is no matter to other readers of plain text.
+inline constexpr char kPlainText[] = "text/plain; version=0.0.4; charset=utf-8";
+
 struct HttpAnswer {
   int status = 200;
-  std::string text;
+  std::string text = {};
+  const char* content_type = kPlainText;  // lives permanently
 };
 
 // GET handlers by path. Each is called by one thread at a time, which lives no longer, and may take

@@ -224,7 +224,7 @@ void Server::LogReadiness() const {
 
 absl::Status Server::RegisterWithKubelet() {
   // kubelet calls what is registered: its pods would write to the host's disk.
-  if (config_.kubelet_registration_dir.empty() || 
+  if (config_.kubelet_registration_dir.empty() ||
       !MountsReachKubelet(config_.kubelet_registration_dir).ok()) {
     return absl::OkStatus();
   }

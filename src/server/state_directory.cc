@@ -19,7 +19,8 @@ absl::StatusOr<os::UniqueFd> OpenStateDirectory(const std::string& path) {
   if (error) return OsError(error.value(), fmt::format("make state directory '{}'", path));
   auto opened = os::OpenDirectory(path);
   if (opened.ok() || ::geteuid() == 0) return opened;
-  return FailedPrecondition("{}; run Holdfast as root, to which it belongs", MessageOf(opened.status()));
+  return FailedPrecondition("{}; run Holdfast as root, to which it belongs",
+                            MessageOf(opened.status()));
 }
 
 // How long a predecessor that was killed may keep its lock: a child that it was just starting has

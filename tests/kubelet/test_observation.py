@@ -2,6 +2,7 @@
 """Probes and metrics over the network, for clients that cannot use the socket."""
 
 import os
+import re
 import subprocess
 
 import content
@@ -85,6 +86,15 @@ def test_an_abnormal_filesystem_is_counted(observed, directory):
     subprocess.run(["mount", "-o", "remount,abort", kubelet.global_mount(volume)], check=True)
     waiting.until(lambda: abnormal() == 1, "the filesystem is counted")
     kubelet.unmount(volume, "pod")
+
+
+def test_the_first_page_has_the_version_and_leads_to_the_others(observed):
+    status, page = get(observed.port, "/")
+    assert status == 200
+    assert re.search(r"<h1>Holdfast \d+\.\d+\.\d+</h1>", page)
+    links = re.findall(r'href="([^"]+)"', page)
+    assert "/metrics" in links
+    assert all(get(observed.port, link)[0] == 200 for link in links)
 
 
 def test_reserve_and_promises_are_measured(observed):
