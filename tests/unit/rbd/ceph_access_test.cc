@@ -76,7 +76,7 @@ TEST_CASE("a wrong Ceph pool is refused, naming the part that is wrong") {
       {"p=rbd:x,monitors=h:1,user=u,keyring=k", "keyring='k' must be an absolute path"},
       {"p=rbd:x,conf=c,user=u,keyring=/k", "conf='c' must be an absolute path"},
       {"p=rbd:x,monitors=h:1,user=u,keyring=/k,dataPool=a b", "dataPool: 'a b'"},
-      {"p=rbd:x,monitors=h:1,keepDeleted=soon", "keepDeleted=soon"},
+      {"p=rbd:x,monitors=h:1,keepDeleted=soon", "keepDeleted='soon'"},
       {"p=rbd:x,monitors=h:1,trash=empty", "trash='empty'"},
       {"p=rbd:x,monitors=h:1,topology=zone", "pool 'p': topology: 'zone' must be KEY=VALUE"},
       {"p=rbd:x,monitors=h:1,topology=zone=", "topology: key 'zone' has no value"},
