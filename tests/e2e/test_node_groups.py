@@ -3,7 +3,7 @@
 
 import pytest
 
-from cluster.node import COPYING_DISK, STATE
+from cluster.node import COPYING_BYTES, COPYING_DISK, STATE
 from cluster.processes import until
 from taken_back import POOL
 from workloads import TOPOLOGY_KEY, number_of_bytes
@@ -25,8 +25,8 @@ def groups(cluster, installation):
 def change(cluster, installation, size, **values):
     """As docs/kubernetes.md has it."""
     node = cluster.nodes["n2"]
-    node.label("size", size)
     node.namespace.path(f"{STATE}/pools/default.json").unlink()
+    node.label("size", size)
     installation.apply(**values)
     installation.delete_controller()
     installation.wait_until_ready()
@@ -47,7 +47,7 @@ def test_volumes_are_in_the_pool_of_their_nodes_group(groups, cluster, workloads
         until(lambda: capacity(cluster, name) == [installation.free(name)],
               lambda: f"{name} has {installation.free(name)}, the objects say "
               f"{capacity(cluster, name)}", CAPACITY_SECONDS)
-    assert installation.free("n2") < installation.free("n1") // 2
+    assert installation.free("n2") < COPYING_BYTES < installation.free("n1")
     for name, node in cluster.nodes.items():
         claim = workloads.claim("xfs")
         workloads.running(workloads.pod(claim, node=name))
