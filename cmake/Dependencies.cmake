@@ -37,7 +37,7 @@ function(static_archives name)
   target_link_libraries(${name} INTERFACE ${archives} Threads::Threads ${CMAKE_DL_LIBS})
 endfunction()
 
-pkg_check_modules(ABSL REQUIRED absl_statusor)
+pkg_check_modules(ABSL REQUIRED absl_statusor absl_flat_hash_map)
 static_archives(absl_static ${ABSL_STATIC_LIBRARIES})
 # With TLS, for the link. OpenSSL itself is shared: its security fixes must not wait for a rebuild.
 pkg_check_modules(GRPC REQUIRED grpc++ protobuf)

@@ -129,6 +129,7 @@ v1::Result Volumes::Dispatch(const Command& command) {
   if (method == "Admin.ListPools") return answer(&Volumes::ShowPools);
   if (method == "Admin.ListSnapshots") return answer(&Volumes::ShowSnapshots);
   if (method == "Admin.ListLeftovers") return answer(&Volumes::ShowLeftovers);
+  if (method == "Admin.ListTrash") return answer(&Volumes::ShowTrash);
   v1::Result unknown;
   unknown.set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
   return unknown;
@@ -244,7 +245,7 @@ int Volumes::ShowPools(const holdfast::admin::v1::ListRequest&,
   return 0;
 }
 
-// It has none of either.
+// It has none of these.
 int Volumes::ShowSnapshots(const holdfast::admin::v1::ListRequest&,
                            holdfast::admin::v1::ListSnapshotsResponse&) {
   return 0;
@@ -252,6 +253,11 @@ int Volumes::ShowSnapshots(const holdfast::admin::v1::ListRequest&,
 
 int Volumes::ShowLeftovers(const holdfast::admin::v1::ListRequest&,
                            holdfast::admin::v1::ListLeftoversResponse&) {
+  return 0;
+}
+
+int Volumes::ShowTrash(const holdfast::admin::v1::ListRequest&,
+                       holdfast::admin::v1::ListTrashResponse&) {
   return 0;
 }
 

@@ -54,6 +54,8 @@ class Volumes final {
                     holdfast::admin::v1::ListSnapshotsResponse& response);
   int ShowLeftovers(const holdfast::admin::v1::ListRequest& request,
                     holdfast::admin::v1::ListLeftoversResponse& response);
+  int ShowTrash(const holdfast::admin::v1::ListRequest& request,
+                holdfast::admin::v1::ListTrashResponse& response);
 
   const std::string node_;
   const std::string pool_id_;

@@ -31,7 +31,7 @@ class Rendered:
 
     def pod(self, component):
         """Returns the pod specification of the controller or the node."""
-        kind = {"controller": "StatefulSet", "node": "DaemonSet"}[component]
+        kind = {"controller": "Deployment", "node": "DaemonSet"}[component]
         return self.one(kind)["spec"]["template"]["spec"]
 
     def container(self, component, name):

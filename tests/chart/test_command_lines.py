@@ -117,8 +117,8 @@ def answers_ok(pod, path):
         return False
 
 
-@pytest.mark.parametrize("values", [[], ["node.sidecars=false"], ["provisioning=nodes"],
-                                    ["provisioning=nodes", "node.sidecars=false"]], ids=str)
+@pytest.mark.parametrize("values", [[], ["node.sidecars=true"], ["provisioning=nodes"],
+                                    ["provisioning=nodes", "node.sidecars=true"]], ids=str)
 def test_the_pods_of_the_chart_find_each_other(start, values):
     controller, node = start(render("storageClasses=null", *values))
     until(lambda: knows_capacity(controller), "the node is not linked:\n" + controller.log())

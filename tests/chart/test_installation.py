@@ -63,7 +63,7 @@ def test_deleting_one_certificate_renews_both(release):
 def test_the_notes_name_what_is_installed(release):
     notes = release.server.helm("get", "notes", "holdfast", "--namespace", NAMESPACE).stdout
     for word in ("csi.holdfast.dev", "helm test -n holdfast-system holdfast", "holdfast-xfs",
-                 "statefulset/holdfast-controller", "daemonset/holdfast-node"):
+                 "deployment/holdfast-controller", "daemonset/holdfast-node"):
         assert word in notes
 
 
@@ -80,7 +80,7 @@ def test_the_notes_name_the_secrets_of_pools_in_ceph(release):
 def test_uninstalling_leaves_nothing_of_the_release(release):
     release.uninstall()
     kinds = ("clusterroles,clusterrolebindings,csidrivers,storageclasses,roles,rolebindings,"
-             "secrets,serviceaccounts,services,networkpolicies,statefulsets,daemonsets")
+             "secrets,serviceaccounts,services,networkpolicies,deployments,daemonsets")
     left = release.server.kubectl("get", kinds, "-A", "-l", "app.kubernetes.io/name=holdfast",
                                   "-o", "name")
     assert left.stdout == ""

@@ -17,23 +17,20 @@ import json, os, sys
 if sys.argv[1] == "get":
     selector = sys.argv[sys.argv.index("--selector") + 1]
     wanted = dict(pair.split("=") for pair in selector.split(","))
-    for pod in json.loads(os.environ["PODS"]):
+    for there in json.loads(os.environ[sys.argv[2].upper()]):
         named = "--namespace" not in sys.argv or (
-            sys.argv[sys.argv.index("--namespace") + 1] == pod["namespace"])
-        if named and wanted.items() <= pod["labels"].items():
-            print(pod["namespace"], pod["name"])
+            sys.argv[sys.argv.index("--namespace") + 1] == there["namespace"])
+        if named and wanted.items() <= there["labels"].items():
+            print(there["namespace"], there["name"])
 else:
     print(json.dumps(sys.argv[1:]))
     sys.exit(7)
 """
 
 
-def pods(release, namespace):
-    """The pods of the chart: of the controller and of one node."""
+def deployments(release, namespace):
     rendered = render(release=release)
-    return [{"namespace": namespace, "name": f"{release}-{component}-0",
-             "labels": rendered.one(kind)["spec"]["template"]["metadata"]["labels"]}
-            for component, kind in (("controller", "StatefulSet"), ("node", "DaemonSet"))]
+    return [{"namespace": namespace, **found["metadata"]} for found in rendered.all("Deployment")]
 
 
 @pytest.fixture
@@ -45,15 +42,15 @@ def run(tmp_path):
     def begin(there, *words, **environment):
         return subprocess.run(
             [SCRIPT, *words], env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}",
-                                   "PODS": json.dumps(there), **environment},
+                                   "DEPLOYMENTS": json.dumps(there), **environment},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     return begin
 
 
 def test_it_runs_holdfast_in_the_controllers_pod(run):
-    done = run(pods("depot", "storage"), "volumes", "--namespace", "a b", "--output=json")
+    done = run(deployments("depot", "storage"), "volumes", "--namespace", "a b", "--output=json")
     assert json.loads(done.stdout) == [
-        "exec", "--namespace", "storage", "depot-controller-0", "--container", "holdfast", "--",
+        "exec", "--namespace", "storage", "deployment/depot-controller", "--container", "holdfast", "--",
         "holdfast", "volumes", "--namespace", "a b", "--output=json"]
     assert done.returncode == 7, "the exit code is that of holdfast"
 
@@ -61,9 +58,9 @@ def test_it_runs_holdfast_in_the_controllers_pod(run):
 @pytest.mark.parametrize("words", [("audit", "-"), ("audit", "--adopt", "-"),
                                    ("delete-volumes", "--pvs=-", "default:n1:x")])
 def test_standard_input_is_passed_on_to_what_reads_it(run, words):
-    done = run(pods("depot", "storage"), *words)
+    done = run(deployments("depot", "storage"), *words)
     assert json.loads(done.stdout) == [
-        "exec", "--stdin", "--namespace", "storage", "depot-controller-0", "--container",
+        "exec", "--stdin", "--namespace", "storage", "deployment/depot-controller", "--container",
         "holdfast", "--", "holdfast", *words]
 
 
@@ -74,15 +71,15 @@ def test_without_a_controller_it_says_what_it_looks_for(run):
 
 
 def test_of_several_installations_one_is_chosen(run):
-    there = pods("depot", "storage") + pods("other", "elsewhere")
+    there = deployments("depot", "storage") + deployments("other", "elsewhere")
     done = run(there, "nodes")
     assert done.returncode == 1 and "HOLDFAST_NAMESPACE" in done.stderr
     assert "storage" in done.stderr and "elsewhere" in done.stderr
     done = run(there, "nodes", HOLDFAST_NAMESPACE="elsewhere")
-    assert json.loads(done.stdout)[1:4] == ["--namespace", "elsewhere", "other-controller-0"]
+    assert json.loads(done.stdout)[1:4] == ["--namespace", "elsewhere", "deployment/other-controller"]
 
 
-@pytest.mark.parametrize("values", [(), ("provisioning=nodes",), ("node.sidecars=false",)])
+@pytest.mark.parametrize("values", [(), ("provisioning=nodes",), ("node.sidecars=true",)])
 def test_the_drivers_containers_know_their_socket(values):
     rendered = render(*values)
     for component in ("controller", "node"):

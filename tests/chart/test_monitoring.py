@@ -54,14 +54,18 @@ def test_the_monitor_scrapes_the_port_of_both_pods_and_tells_the_node():
     rendered = render(text=value_sets.MONITORING)
     spec = rendered.one("PodMonitor")["spec"]
     [endpoint] = spec["podMetricsEndpoints"]
-    for kind, component in (("StatefulSet", "controller"), ("DaemonSet", "node")):
+    for kind, component in (("Deployment", "controller"), ("DaemonSet", "node")):
         labels = rendered.one(kind)["spec"]["template"]["metadata"]["labels"]
         assert spec["selector"]["matchLabels"].items() <= labels.items()
         ports = {port["name"]: port["containerPort"]
                  for port in rendered.container(component, "holdfast")["ports"]}
         assert ports[endpoint["port"]] == 9809
     assert endpoint["relabelings"] == [
-        {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}]
+        {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"},
+        {"targetLabel": "cluster", "replacement": "west"}]
+    assert endpoint["interval"] == "30s"
+    plain = render("metrics.enabled=true", "metrics.podMonitor.enabled=true").one("PodMonitor")
+    assert "interval" not in plain["spec"]["podMetricsEndpoints"][0]
 
 
 def test_the_rules_are_those_of_the_file():

@@ -6,6 +6,7 @@ import pytest
 import value_sets
 from rendering import render
 
+USERS = {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532}
 RESTRICTED = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
               "capabilities": {"drop": ["ALL"]}}
 
@@ -21,9 +22,9 @@ def chart(request):
 
 def test_the_controller_meets_the_restricted_standard(chart):
     pod = chart.pod("controller")
+    users = {} if "scc:privileged" in chart.text else USERS
     assert pod["securityContext"] == {
-        "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
-        "seccompProfile": {"type": "RuntimeDefault"}}
+        **users, "runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     for container in pod["containers"]:
         context = dict(container["securityContext"])
         profile = context.pop("seccompProfile", None)
@@ -117,6 +118,14 @@ def test_secrets_of_classes_are_for_the_controllers_sidecars_alone(values, of_sn
                                         "namespace": "holdfast-system"}]
 
 
+def test_leases_are_for_the_sidecars_of_the_controller(chart):
+    [role] = [role for role in chart.all("Role") if "leases" in str(role["rules"])]
+    assert role["rules"] == [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+                              "verbs": ["get", "create", "update"]}]
+    [subject] = chart.one("RoleBinding", role["metadata"]["name"])["subjects"]
+    assert subject["name"] == chart.pod("controller")["serviceAccountName"]
+
+
 def test_the_node_has_no_role_unless_it_provisions():
     bindings = render().all("ClusterRoleBinding") + render().all("RoleBinding")
     assert "holdfast-node" not in [subject["name"] for binding in bindings
@@ -135,7 +144,7 @@ def test_only_nodes_reach_the_link_and_nobody_the_nodes():
 
 
 def test_a_pod_in_the_hosts_network_shows_its_health_to_its_host_alone():
-    for values in ([], ["node.sidecars=false"]):
+    for values in ([], ["node.sidecars=true"]):
         chart = render(*values, text=value_sets.CEPH)
         said = [flag.partition("=")[2] for container in chart.pod("node")["containers"]
                 for flag in container["args"] if flag.startswith(("--health-a", "--http-e"))]

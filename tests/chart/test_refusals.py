@@ -37,6 +37,14 @@ REFUSALS = {
     "snapshotter.timeout=1m": "'timeout' not allowed",
     "controller.resources.limits.memory=much": "/controller/resources/limits/memory",
     "image.tag=a:b": "/image/tag",
+    "image.tag=1.0@sha256:abc": "/image/tag",
+    "image.digest=abc": "/image/digest",
+    "imageRegistry=mirror.example.com/": "/imageRegistry",
+    "nameOverride=Storage": "/nameOverride",
+    "controller.extraArgs[0]=verbose": "/controller/extraArgs/0",
+    "node.extraEnv[0].name=CSI_ENDPOINT": "/node/extraEnv/0",
+    "node.podLabels.holdfast\\.dev/node-group=a": "node.podLabels: the chart itself sets labels",
+    "metrics.podMonitor.interval=often": "/metrics/podMonitor/interval",
     "metrics.podMonitor=true": "/metrics/podMonitor.*want object",
     "metrics.volumes=true": "metrics.volumes needs metrics.enabled",
     "metrics.podMonitor.enabled=true": "metrics.podMonitor.enabled needs metrics.enabled",
@@ -106,6 +114,12 @@ CLASS_REFUSALS = {
     "{name: fast, parameters: {csi.storage.k8s.io/provisioner-secret-name: a}}": "not allowed",
     "{name: fast, secrets: {controller: {name: a}, node: {name: b}}}":
         "names secrets, but its pool 'default' is of files",
+    "{name: a}, {name: a}": "two classes are named 'a'",
+    "{name: a, default: true}, {name: b}, {name: c, default: true}":
+        "both 'a' and 'c' are the default",
+    "{name: a, annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}":
+        "StorageClass 'a': set default instead of the annotation",
+    "{name: a, labels: {helm.sh/chart: b}}": "the chart itself sets the label 'helm.sh/chart'",
 }
 
 

@@ -23,7 +23,7 @@ from rendering import NAMESPACE, render
 NODE = "n1"
 DRIVER = "csi.holdfast.dev"
 SECONDS = 120
-WORKLOADS = {"controller": ("statefulset", "holdfast-controller"),
+WORKLOADS = {"controller": ("deployment", "holdfast-controller"),
              "node": ("daemonset", "holdfast-node")}
 ZONE = "topology.kubernetes.io/zone"
 LABELS = {TOPOLOGY_KEY: NODE}
@@ -90,17 +90,27 @@ def driver(tmp_path, request):
     assert server.stop() is None
 
 
-def make_pod(objects, component):
-    """Makes the pod that the workload's controller would make; returns its name."""
-    kind, name = WORKLOADS[component]
+def owned_by(objects, kind, name):
+    """The metadata of an object that this one owns, and its specification."""
     [owner] = [found for found in objects.list(kind, NAMESPACE)
                if found["metadata"]["name"] == name]
     reference = {"apiVersion": "apps/v1", "kind": owner["kind"], "name": name, "controller": True,
                  "uid": owner["metadata"]["uid"]}
-    objects.apply({"apiVersion": "v1", "kind": "Pod", "spec": owner["spec"]["template"]["spec"],
-                   "metadata": {"name": f"{name}-0", "namespace": NAMESPACE,
-                                "ownerReferences": [reference]}})
-    return f"{name}-0"
+    return {"name": f"{name}-0", "namespace": NAMESPACE, "ownerReferences": [reference]}, owner["spec"]
+
+
+def make_pod(objects, component):
+    """Makes the pod that the workload's controller would make; returns its name."""
+    kind, name = WORKLOADS[component]
+    metadata, spec = owned_by(objects, kind, name)
+    if kind == "deployment":
+        template = {"metadata": spec["template"]["metadata"], "spec": spec["template"]["spec"]}
+        objects.apply({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata,
+                       "spec": {"selector": spec["selector"], "template": template}})
+        metadata, spec = owned_by(objects, "replicaset", metadata["name"])
+    objects.apply({"apiVersion": "v1", "kind": "Pod", "spec": spec["template"]["spec"],
+                   "metadata": metadata})
+    return metadata["name"]
 
 
 @contextlib.contextmanager
@@ -117,7 +127,8 @@ def sidecar(server, driver, rendered, component, name, pod, directory):
             # Only a detailed log mentions a missing right that a sidecar can do without.
             [api_server.programs() / f"csi-{name}", *flags, f"--csi-address={driver.socket}",
              f"--kubeconfig={kubeconfig}", "--v=3"], stdout=output, stderr=output,
-            env={"NAMESPACE": NAMESPACE, "POD_NAME": pod, "NODE_NAME": NODE})
+            env={"NAMESPACE": NAMESPACE, "POD_NAMESPACE": NAMESPACE, "POD_NAME": pod,
+                 "NODE_NAME": NODE})
     try:
         yield process
         assert process.poll() is None, log.read_text()
@@ -164,7 +175,7 @@ def expect_deletion(objects):
 
 
 @pytest.mark.parametrize("component, values, owner", [
-    ("controller", [], "StatefulSet"), ("node", ["provisioning=nodes"], "DaemonSet")])
+    ("controller", [], "Deployment"), ("node", ["provisioning=nodes"], "DaemonSet")])
 @pytest.mark.parametrize("objects, driver, labels", [
     (LABELS, [], LABELS), (IN_A_ZONE, [f"--topology={ZONE}=a"], IN_A_ZONE)],
     indirect=["objects", "driver"], ids=["a node", "a node in a zone"])

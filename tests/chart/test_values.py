@@ -264,7 +264,7 @@ def test_attaching_is_one_value():
 
 
 def test_another_kubelet_path_is_meant_everywhere():
-    rendered = render("kubeletPath=/var/snap/kubelet", "node.sidecars=false")
+    rendered = render("kubeletPath=/var/snap/kubelet")
     assert "/var/lib/kubelet" not in rendered.text
     rendered = render("kubeletPath=/var/snap/kubelet")
     assert "/var/lib/kubelet" not in rendered.text
@@ -277,7 +277,7 @@ def test_provisioning_moves_to_the_nodes():
     assert central.containers("controller") == ["holdfast", "provisioner", "resizer"]
     assert "--role=node" in central.flags("node")
     assert spread.containers("controller") == ["holdfast", "resizer"]
-    assert spread.containers("node") == ["holdfast", "registrar", "provisioner"]
+    assert spread.containers("node") == ["holdfast", "provisioner"]
     assert "--role=all" in spread.flags("node")
     assert "--node-deployment" in spread.flags("node", "provisioner")
     assert "--node-deployment" not in central.flags("controller", "provisioner")
@@ -285,11 +285,26 @@ def test_provisioning_moves_to_the_nodes():
     assert [subject["name"] for subject in bound] == ["holdfast-node"]
 
 
-def test_without_sidecars_the_driver_registers_itself_and_answers_for_its_health():
-    alone = render("node.sidecars=false")
+def test_of_two_controllers_the_sidecars_of_one_work():
+    rendered = render("attachRequired=true", "snapshots.enabled=true", "healthMonitor.enabled=true")
+    assert rendered.one("Deployment")["spec"]["replicas"] == 1
+    for name in set(rendered.containers("controller")) - {"holdfast"}:
+        assert "--leader-election" in rendered.flags("controller", name)
+    on_nodes = render("provisioning=nodes")
+    assert "--leader-election" not in on_nodes.flags("node", "provisioner")
+
+
+def test_the_controller_leaves_a_lost_node_sooner_than_other_pods():
+    waits = {taint["key"]: taint["tolerationSeconds"]
+             for taint in render().pod("controller")["tolerations"]}
+    assert waits == {"node.kubernetes.io/unreachable": 30, "node.kubernetes.io/not-ready": 30}
+
+
+def test_the_driver_registers_itself_unless_told_otherwise_and_answers_for_its_health():
+    alone = render()
     assert alone.containers("node") == ["holdfast"]
     assert "--kubelet-registration-dir=/var/lib/kubelet/plugins_registry" in alone.flags("node")
-    beside = render()
+    beside = render("node.sidecars=true")
     assert beside.containers("node") == ["holdfast", "registrar"]
     assert not [flag for flag in beside.flags("node") if flag.startswith("--kubelet")]
     # A driver that waits for a disk is alive, as far as kubelet is to know.
@@ -319,7 +334,7 @@ def test_nodes_dial_the_service_of_the_controller():
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
     assert [port["port"] for port in service["spec"]["ports"]] == [9999]
-    labels = rendered.one("StatefulSet")["spec"]["template"]["metadata"]["labels"]
+    labels = rendered.one("Deployment")["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"].items() <= labels.items()
     host = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
     assert f"--link-controller={host}:9999" in rendered.flags("node")
@@ -373,12 +388,14 @@ def test_scheduling_is_as_given():
             assert pod.get(field, []) == given[component][field]
         assert pod["imagePullSecrets"] == [{"name": "registry"}]
     assert rendered.pod("controller")["priorityClassName"] == "important"
+    assert rendered.pod("controller")["topologySpreadConstraints"] == [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]
     assert rendered.one("DaemonSet")["spec"]["updateStrategy"] == {"type": "OnDelete"}
     assert "--max-volumes=100" in rendered.flags("node")
 
 
 def test_a_chart_of_another_version_does_not_restart_the_pods():
-    for kind in ("StatefulSet", "DaemonSet"):
+    for kind in ("Deployment", "DaemonSet"):
         labels = render().one(kind)["spec"]["template"]["metadata"]["labels"]
         assert not {"helm.sh/chart", "app.kubernetes.io/version"} & labels.keys()
 

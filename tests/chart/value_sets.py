@@ -42,6 +42,8 @@ controller:
   nodeSelector: {role: infra}
   tolerations: [{key: infra, operator: Exists}]
   affinity: {nodeAffinity: {}}
+  topologySpreadConstraints:
+    - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}
   podAnnotations: {team: storage}
 node:
   maxVolumes: 100
@@ -52,6 +54,31 @@ node:
   affinity: {nodeAffinity: {}}
   podAnnotations: {team: storage}
   updateStrategy: OnDelete
+"""
+DIGEST = f"sha256:{64 * 'a'}"
+SITE = f"""
+nameOverride: storage
+imageRegistry: mirror.example.com:5000/copies
+image: {{repository: registry.example.com/holdfast, digest: "{DIGEST}"}}
+storageClasses:
+  - name: fast
+    default: true
+    labels: {{tier: fast}}
+    annotations: {{example.com/owner: storage}}
+controller: &component
+  podLabels: {{cost-center: "7"}}
+  serviceAccountAnnotations: {{example.com/role: storage}}
+  extraArgs: [--log-format=text]
+  extraEnv: [{{name: GRPC_TRACE, value: http}}]
+node: *component
+provisioner: &sidecar {{extraArgs: [--v=5]}}
+resizer: *sidecar
+snapshotter: *sidecar
+attacher: *sidecar
+registrar: *sidecar
+healthMonitor: {{enabled: true, extraArgs: [--v=5]}}
+snapshots: {{enabled: true}}
+attachRequired: true
 """
 CEPH = """
 pools:
@@ -171,7 +198,11 @@ MONITORING = """
 metrics:
   enabled: true
   volumes: true
-  podMonitor: {enabled: true, labels: {release: monitoring}}
+  podMonitor:
+    enabled: true
+    labels: {release: monitoring}
+    interval: 30s
+    relabelings: [{targetLabel: cluster, replacement: west}]
   alerts:
     enabled: true
     labels: {release: monitoring, role: alert-rules}
@@ -182,21 +213,23 @@ metrics:
 VALUE_SETS = {
     "defaults": {},
     "provisioning on the nodes": {"values": ["provisioning=nodes"]},
-    "no sidecars": {"values": ["node.sidecars=false"]},
-    "no sidecars, provisioning on the nodes": {
-        "values": ["node.sidecars=false", "provisioning=nodes"]},
+    "a registrar": {"values": ["node.sidecars=true"]},
+    "a registrar, provisioning on the nodes": {
+        "values": ["node.sidecars=true", "provisioning=nodes"]},
     "cert-manager": {"values": ["link.certificates=cert-manager"]},
     "existing secrets": {"values": ["link.certificates=secret", "link.controllerSecret=c",
                                     "link.nodeSecret=n"]},
     "several pools": {"text": TWO_POOLS},
     "another kubelet path": {"values": ["kubeletPath=/var/snap/kubelet"]},
     "scheduling": {"text": SCHEDULING},
+    "what a site adds": {"text": SITE},
+    "OpenShift": {"values": ["openshift=true"]},
     "everything on": {"values": ["metrics.enabled=true", "healthMonitor.enabled=true",
                                  "seLinuxMount=true", "logLevel=debug"]},
     "Prometheus operator and Grafana": {"text": MONITORING},
     "pools in Ceph": {"text": CEPH},
-    "pools in Ceph alone, no sidecars": {"text": CEPH_ALONE, "values": [
-        "node.sidecars=false", "metrics.enabled=true"]},
+    "pools in Ceph alone, a registrar": {"text": CEPH_ALONE, "values": [
+        "node.sidecars=true", "metrics.enabled=true"]},
     "users of pools in Ceph by their classes": {"text": SECRETS},
     "pools in Ceph that not every node reaches": {"text": ZONES},
     "snapshots": {"text": SNAPSHOTS},

@@ -89,6 +89,7 @@ def test_a_node_cannot_speak_of_another_ones_volumes(cluster, objects, directory
         answers = {"Pools": admin_pb2.ListPoolsResponse(pools=[{"name": "default"}]),
                    "Snapshots": admin_pb2.ListSnapshotsResponse(),
                    "Leftovers": admin_pb2.ListLeftoversResponse(),
+                   "Trash": admin_pb2.ListTrashResponse(),
                    "Volumes": admin_pb2.ListVolumesResponse()}
         for kind, answer in answers.items():
             rogue.answers[f"Admin.List{kind}"] = lambda command, answer=answer: result_with(answer)

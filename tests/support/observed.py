@@ -17,13 +17,15 @@ def get(port, path):
 
 
 def metric(port, name, **labels):
-    """The value of the one sample with these labels; None if there is none."""
+    """The value of the one sample with these labels, of which an empty one counts as absent, as in
+    Prometheus; None if there is none."""
     status, text = get(port, "/metrics")
     assert status == 200, text
     want = {f'{key}="{value}"' for key, value in labels.items()}
     for line in text.splitlines():
         sample, _, value = line.rpartition(" ")
         family, _, rest = sample.partition("{")
-        if family == name and want == set(filter(None, rest.rstrip("}").split(","))):
+        has = {label for label in rest.rstrip("}").split(",") if label and not label.endswith('=""')}
+        if family == name and want == has:
             return float(value)
     return None

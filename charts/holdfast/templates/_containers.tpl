@@ -5,10 +5,30 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* The security context of a pod whose containers need no privileges. OpenShift chooses the users itself,
+and refuses pods that name others. */}}
+{{- define "holdfast.unprivilegedPod" -}}
+runAsNonRoot: true
+{{- if not .Values.openshift }}
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+{{- end }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* The arguments that values add to the chart's own. Takes them and their indentation. */}}
+{{- define "holdfast.extraArgs" -}}
+{{- $indentation := repeat (int (index . 1)) " " }}
+{{- range index . 0 }}
+{{ $indentation }}- {{ . | quote }}
+{{- end }}
+{{- end }}
+
 {{/* csi-provisioner, for both places where it may run. The socket is mounted at /csi. */}}
 {{- define "holdfast.provisioner" -}}
 - name: provisioner
-  image: {{ .Values.provisioner.image | quote }}
+  image: {{ include "holdfast.mirrored" (list . .Values.provisioner.image) | quote }}
   args:
     - --csi-address=/csi/csi.sock
     # The call includes the allocation of a thick volume.
@@ -18,13 +38,14 @@ capabilities: {drop: [ALL]}
     # CreateVolume gets the one node that the scheduler chose, not the whole cluster.
     - --strict-topology
     - --enable-capacity
-    # The StatefulSet or DaemonSet owns the capacity objects: they outlive a pod and are deleted with
-    # the installation.
-    - --capacity-ownerref-level=1
+    # The Deployment (through a ReplicaSet) or DaemonSet owns the capacity objects: they outlive a pod and
+    # are deleted with the installation.
+    - --capacity-ownerref-level={{ ternary 1 2 (eq .Values.provisioning "nodes") }}
     - --capacity-poll-interval={{ .Values.provisioner.capacityPollInterval }}
     {{- if eq .Values.provisioning "nodes" }}
     - --node-deployment
     {{- else }}
+    - --leader-election
     # Enough for some hundred nodes at once; with the defaults it writes one object per second.
     - --capacity-threads=8
     - --kube-api-capacity-qps=50
@@ -32,6 +53,7 @@ capabilities: {drop: [ALL]}
     - --kube-api-qps=50
     - --kube-api-burst=100
     {{- end }}
+    {{- include "holdfast.extraArgs" (list .Values.provisioner.extraArgs 4) }}
   env:
     - name: NAMESPACE
       valueFrom: {fieldRef: {fieldPath: metadata.namespace}}

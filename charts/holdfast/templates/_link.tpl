@@ -12,7 +12,7 @@ link.{{ .Values.driverName }}
 {{- if eq .Values.link.certificates "secret" -}}
 {{ required "link.certificates is secret: link.controllerSecret must name the Secret" .Values.link.controllerSecret }}
 {{- else -}}
-{{ .Release.Name }}-link-controller
+{{ include "holdfast.prefix" . }}-link-controller
 {{- end }}
 {{- end }}
 
@@ -20,6 +20,6 @@ link.{{ .Values.driverName }}
 {{- if eq .Values.link.certificates "secret" -}}
 {{ required "link.certificates is secret: link.nodeSecret must name the Secret" .Values.link.nodeSecret }}
 {{- else -}}
-{{ .Release.Name }}-link-node
+{{ include "holdfast.prefix" . }}-link-node
 {{- end }}
 {{- end }}

@@ -10,16 +10,39 @@ app.kubernetes.io/name: holdfast
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* What the names of all objects begin with. */}}
+{{- define "holdfast.prefix" -}}
+{{ .Values.nameOverride | default .Release.Name }}
+{{- end }}
+
 {{- define "holdfast.controller" -}}
-{{ .Release.Name }}-controller
+{{ include "holdfast.prefix" . }}-controller
 {{- end }}
 
 {{- define "holdfast.node" -}}
-{{ .Release.Name }}-node
+{{ include "holdfast.prefix" . }}-node
 {{- end }}
 
+{{/* An image, from the mirror if there is one. Takes the chart's scope and the image. A first component
+with a dot or a colon is a registry, as container runtimes read it. */}}
+{{- define "holdfast.mirrored" -}}
+{{- $image := index . 1 }}
+{{- $mirror := (index . 0).Values.imageRegistry }}
+{{- if $mirror }}
+{{- $parts := splitList "/" $image }}
+{{- if and (gt (len $parts) 1) (or (regexMatch "[.:]" (first $parts)) (eq "localhost" (first $parts))) }}
+{{- $parts = rest $parts }}
+{{- end }}
+{{- $image = printf "%s/%s" $mirror (join "/" $parts) }}
+{{- end }}
+{{- $image }}
+{{- end }}
+
+{{/* The driver's image. A digest decides; the tag is then only for people. */}}
 {{- define "holdfast.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $image := printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
+{{- with .Values.image.digest }}{{ $image = printf "%s@%s" $image . }}{{ end }}
+{{- include "holdfast.mirrored" (list . $image) }}
 {{- end }}
 
 {{/* The directory of the node's socket, on the host and in the driver's container. */}}
@@ -49,6 +72,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $file = . }}
 {{- end }}
 {{- end }}
+{{- include "holdfast.storageClasses.check" . }}
 {{- range .Values.storageClasses }}
 {{- $class := . }}
 {{- $pool := $file }}
@@ -94,6 +118,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $label, $text := $object.labels }}
 {{- if regexMatch "^(app\\.kubernetes\\.io|helm\\.sh)/" $label }}
 {{- fail (printf "metrics.%s.labels: the chart itself sets the label '%s'" $name $label) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $component := list "controller" "node" }}
+{{- range $label, $text := (get $.Values $component).podLabels }}
+{{- if regexMatch "^(app\\.kubernetes\\.io|helm\\.sh|holdfast\\.dev)/" $label }}
+{{- fail (printf "%s.podLabels: the chart itself sets labels such as '%s'" $component $label) }}
 {{- end }}
 {{- end }}
 {{- end }}

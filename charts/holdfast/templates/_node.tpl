@@ -86,6 +86,7 @@ the root or contains another mount of the pod. */}}
     - --volume-metrics
     {{- end }}
     {{- end }}
+    {{- include "holdfast.extraArgs" (list .Values.node.extraArgs 4) }}
   env:
     # Also for what `kubectl exec` runs here.
     - {name: CSI_ENDPOINT, value: {{ printf "unix://%s" $socket | quote }}}
@@ -97,6 +98,9 @@ the root or contains another mount of the pod. */}}
     {{- range $index, $key := $topologyKeys }}
     - name: TOPOLOGY_{{ $index }}
       valueFrom: {fieldRef: {fieldPath: "metadata.labels['{{ $key }}']"}}
+    {{- end }}
+    {{- with .Values.node.extraEnv }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
   ports:
     - {name: health, containerPort: 9808}
@@ -131,16 +135,17 @@ the root or contains another mount of the pod. */}}
 {{- end }}
 {{- end }}
 
-{{/* The default sidecars. They run as root, because root owns the socket. */}}
+{{/* What node.sidecars adds. It runs as root, because root owns the socket. */}}
 {{- define "holdfast.nodeSidecars" -}}
 {{- $socket := index . 1 }}
 {{- with index . 0 -}}
 - name: registrar
-  image: {{ .Values.registrar.image | quote }}
+  image: {{ include "holdfast.mirrored" (list . .Values.registrar.image) | quote }}
   args:
     - --csi-address=/csi/csi.sock
     - --kubelet-registration-path={{ $socket }}
     - --http-endpoint={{ include "holdfast.node.probed" . }}:9810
+    {{- include "holdfast.extraArgs" (list .Values.registrar.extraArgs 4) }}
   ports:
     - {name: registration, containerPort: 9810}
   livenessProbe:

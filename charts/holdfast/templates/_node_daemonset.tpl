@@ -36,6 +36,9 @@ spec:
         {{- with $group.name }}
         holdfast.dev/node-group: {{ . }}
         {{- end }}
+        {{- with .Values.node.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       {{- with .Values.node.podAnnotations }}
       annotations:
         {{- toYaml . | nindent 8 }}

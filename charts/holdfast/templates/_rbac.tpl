@@ -2,7 +2,7 @@
 rules as YAML. */}}
 {{- define "holdfast.clusterRole" -}}
 {{- $scope := index . 0 }}
-{{- $name := printf "%s-%s" $scope.Release.Name (index . 1) }}
+{{- $name := printf "%s-%s" (include "holdfast.prefix" $scope) (index . 1) }}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
