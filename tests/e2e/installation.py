@@ -146,6 +146,10 @@ class Installation:
             return None
         return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), None)
 
+    def wait_until_linked(self):
+        """A controller that has just started knows no node before."""
+        until(lambda: self.linked_nodes() == len(self.cluster.nodes), "not every node is linked", 120)
+
     def linked_nodes(self):
         return self.metric(self.controller_pod(), "holdfast_link_nodes")
 

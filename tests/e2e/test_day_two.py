@@ -74,6 +74,7 @@ def test_a_class_of_several_pools_uses_the_one_with_room(cluster, workloads, new
 @pytest.fixture
 def events(installation):
     installation.install(**{"events.enabled": True})
+    installation.wait_until_linked()
     yield
     installation.install()
 

@@ -71,6 +71,7 @@ def is_made_again(workloads, pod, before):
 
 
 def test_a_replica_is_rebuilt_when_its_node_is_gone(cluster, workloads, installation, undeclared):
+    installation.wait_until_linked()
     replicas(workloads, "ext4")
     node = cluster.nodes[installation.node_without_controller()]
     pod = on(workloads, node.name)

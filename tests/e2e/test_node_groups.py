@@ -30,7 +30,7 @@ def change(cluster, installation, size, **values):
     installation.apply(**values)
     installation.delete_controller()
     installation.wait_until_ready()
-    until(lambda: installation.linked_nodes() == len(cluster.nodes), "n2 is not accepted", 120)
+    installation.wait_until_linked()
 
 
 def capacity(cluster, node):
