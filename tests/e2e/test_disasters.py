@@ -139,9 +139,9 @@ def test_a_disk_in_another_machine(cluster, workloads, installation, move_disk):
     make_old(installation, cluster.nodes["n1"], handle, COPYING_DISK)
     move_disk()
     there = f"moved:n2:{handle[-36:]}"
-    lost = [("pool", "copying")]  # on n1
-    wait_for_audit(cluster, [("volume-without-pv", there)], lost)
+    absent, unknown = ("leftover", "copying"), [("pool", "copying")]  # on n1
+    wait_for_audit(cluster, [absent, ("volume-without-pv", there)], unknown)
     [adopted] = adopt(cluster, "copying")
     assert claim_again(workloads, claim, "copying") == pod
-    wait_for_audit(cluster, [], lost)
+    wait_for_audit(cluster, [absent], unknown)
     set_reclaim_policy(workloads, adopted["metadata"]["name"], "Delete")
