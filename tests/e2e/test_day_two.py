@@ -32,6 +32,7 @@ def test_the_whole_cluster_at_a_glance(cluster, workloads):
     assert [volume["node"] for volume in only] == ["n1"]
 
 
+@pytest.mark.slice
 def test_a_deleted_claim_comes_back_from_the_trash(cluster, workloads, new_class):
     name = new_class(storage_class("kept", keepDeleted="1h"))
     claim = workloads.claim(name, "64Mi")

@@ -18,6 +18,7 @@ def handle_of(workloads, claim):
     return workloads.volume_of(claim)["spec"]["csi"]["volumeHandle"]
 
 
+@pytest.mark.slice
 def test_a_cluster_that_was_built_anew(cluster, workloads, installation):
     """New control plane, new systems on the nodes; the disks, and what is on them, are the old ones."""
     claim = workloads.claim("ext4")
@@ -83,6 +84,7 @@ def expand(workloads, claim):
         "capacity"]["storage"]) == 400 * MIB, f"claim {claim} does not grow", 120)
 
 
+@pytest.mark.slice
 def test_a_node_that_is_installed_again_with_its_disk(cluster, workloads, installation):
     node = cluster.nodes[installation.node_without_controller()]
     claim = workloads.claim("ext4")

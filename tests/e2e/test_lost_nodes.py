@@ -106,6 +106,7 @@ def test_a_replica_is_rebuilt_when_its_node_is_gone(cluster, workloads, installa
     workloads.running(workloads.pod(claim, node=node.name))
 
 
+@pytest.mark.slice
 def test_a_replica_is_rebuilt_when_its_disk_is_gone(cluster, workloads, installation, undeclared):
     replicas(workloads, "copying")
     name = installation.node_without_controller()
