@@ -57,9 +57,9 @@ def test_a_deleted_claim_comes_back_from_the_trash(cluster, workloads, new_class
     assert administration.listed(cluster, "trash list") == []
 
 
-def test_a_class_without_a_pool_uses_the_one_with_room(cluster, workloads):
+def test_a_class_without_a_pool_uses_the_one_with_room(cluster, workloads, new_class):
     """Pool `copying` has less room on each node than pool `default`, but enough for this volume."""
-    claim = workloads.claim("ext4")
+    claim = workloads.claim(new_class(storage_class("any")), "64Mi")
     workloads.running(workloads.pod(claim))
     handle = workloads.volume_of(claim)["spec"]["csi"]["volumeHandle"]
     assert handle.startswith("default:")
