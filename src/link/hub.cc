@@ -277,17 +277,17 @@ absl::Status Hub::OnVolumes(Session& session, const v1::Volumes& part) {
 absl::Status Hub::RequireSamePools(const std::string& node, const PoolIds& pools) const {
   const auto before = pool_ids_.find(node);
   if (before == pool_ids_.end()) return absl::OkStatus();
-  std::size_t count = before->second.size();
+  PoolIds all = before->second;
   for (const auto& [name, id] : pools) {
-    const auto known = before->second.find(name);
-    if (known == before->second.end()) ++count;
-    if (known == before->second.end() || known->second == id || id.empty()) continue;
+    const std::string& known = all.emplace(name, id).first->second;
+    const LostPool* const lost = lost_pools_.Find(node, name);  // its place may be taken
+    if (known == id || id.empty() || (lost != nullptr && lost->id == known)) continue;
     return FailedPrecondition(
         "pool '{}' of node '{}' is {}, but it was {}: two nodes of one name, or another disk? If "
         "it is meant, restart the controller",
-        name, node, id, known->second);
+        name, node, id, known);
   }
-  if (count <= kMaxPoolsOfNode) return absl::OkStatus();
+  if (all.size() <= kMaxPoolsOfNode) return absl::OkStatus();
   return ResourceExhausted(
       "node '{}' has had more than {} pools since the controller started; restart it if they are "
       "meant",

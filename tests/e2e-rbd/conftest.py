@@ -60,7 +60,7 @@ class RbdInstallation(Installation):
         """As docs/ceph.md has it. No volume may be in use."""
         self.attaches = attaches
         self.api.delete("CSIDriver", DRIVER)
-        self.install(attachRequired=str(attaches).lower())
+        self.install(attachRequired=attaches)
 
     def wait_until_ready(self):
         until(self.is_ready, lambda: "the driver is not ready:\n" + diagnosis.report(self.cluster),
@@ -71,14 +71,6 @@ class RbdInstallation(Installation):
         return (len(pods) == 1 + len(self.nodes) and all(map(is_ready, pods))
                 and all(("--attach" in driver_flags(pod)) == self.attaches for pod in pods)
                 and all(map(self.is_registered, self.nodes)))
-
-    def delete_node_pod(self, node, seconds):
-        """Deletes the driver's pod of a node and waits until it is gone."""
-        before = self.node_pod(node)["metadata"]
-        self.api.delete("Pod", before["name"], NAMESPACE)
-        until(lambda: before["uid"] not in {found["metadata"]["uid"]
-                                            for found in self.pods("node")},
-              "the driver's pod does not go", seconds)
 
 
 def driver_flags(pod):

@@ -29,7 +29,7 @@ def holdfast(cluster, *words, given=None):
 
 def listed(cluster, verb, *flags):
     """The entries of a list, which is complete."""
-    done = holdfast(cluster, verb, *flags, "--output=json")
+    done = holdfast(cluster, *verb.split(), *flags, "--output=json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)[verb.split()[0]]
 

@@ -8,6 +8,8 @@ import pathlib
 import signal
 import urllib.request
 
+import yaml
+
 from cluster.processes import until
 
 NAMESPACE = "holdfast-system"
@@ -29,11 +31,19 @@ class Installation:
 
     def install(self, **values):
         """Installs the chart, or upgrades it with these values instead of those in the files."""
-        changes = [f"--set={name}={value}"
+        self.apply(**values)
+        self.wait_until_ready()
+
+    def apply(self, **values):
+        """As install(), for a cluster in which not every pod will be ready."""
+        changes = [f"--set-json={name}={json.dumps(value)}"
                    for name, value in {**self.cluster.sidecars.values(), **values}.items()]
         self.cluster.helm("upgrade", "--install", RELEASE, CHART, "--namespace", NAMESPACE,
                           "--create-namespace", *self.values, *changes)
-        self.wait_until_ready()
+
+    def pools(self):
+        """Returns the value of that name."""
+        return yaml.safe_load(VALUES.read_text())["pools"]
 
     def uninstall(self):
         self.cluster.helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
@@ -96,6 +106,14 @@ class Installation:
         until(lambda: any(pod["metadata"]["uid"] != before["uid"]
                           for pod in self.pods("controller")), "the controller's pod does not go")
 
+    def delete_node_pod(self, node, seconds=60):
+        """Deletes the driver's pod of a node and waits until it is gone."""
+        before = self.node_pod(node)["metadata"]
+        self.api.delete("Pod", before["name"], NAMESPACE)
+        until(lambda: before["uid"] not in {found["metadata"]["uid"]
+                                            for found in self.pods("node")},
+              "the driver's pod does not go", seconds)
+
     def kill_driver(self, node):
         self.kill(lambda: self.node_pod(node), CONTAINER)
 
@@ -127,6 +145,10 @@ class Installation:
         except OSError:
             return None
         return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), None)
+
+    def wait_until_linked(self):
+        """A controller that has just started knows no node before."""
+        until(lambda: self.linked_nodes() == len(self.cluster.nodes), "not every node is linked", 120)
 
     def linked_nodes(self):
         return self.metric(self.controller_pod(), "holdfast_link_nodes")

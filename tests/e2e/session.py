@@ -15,7 +15,8 @@ IMAGE = SUITE.parents[1] / "build" / "image" / "holdfast.tar"
 DISK = 6 << 30
 PREVIOUS_HELP = ("run csi-provisioner, csi-snapshotter and snapshot-controller of the release "
                  "before the chart's")
-CLASSES = [*(storage_class(name, name) for name in ("ext4", "ext3", "xfs", "btrfs", "block")),
+CLASSES = [*(storage_class(name, name, pool="default")
+             for name in ("ext4", "ext3", "xfs", "btrfs", "block")),
            storage_class("copying", pool="copying")]
 
 

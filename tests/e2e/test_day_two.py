@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an administrator does with a cluster that runs: see it, undo a deletion, find what Kubernetes has
-forgotten, learn of problems."""
+"""What an administrator does with a cluster that runs: see it, undo a deletion, let a class choose its pool, learn
+of problems. test_disasters.py is about clusters that do not run."""
 
 import json
 
 import pytest
 
 import administration
-import record_text
 from cluster.processes import until
-from workloads import DATA, claim_spec, storage_class
+from taken_back import WRITE, claim_again, set_reclaim_policy
+from workloads import storage_class
 
-OLD = "2025-06-01T12:00:00Z"
 EVENT_SECONDS = 200  # the controller looks every two minutes
-POOL = "/var/lib/holdfast/pools/default"
 
 
 @pytest.mark.slice
@@ -34,31 +32,13 @@ def test_the_whole_cluster_at_a_glance(cluster, workloads):
     assert [volume["node"] for volume in only] == ["n1"]
 
 
-def write_and_delete(workloads, class_name):
-    """The claim of a pod with data; both are deleted then."""
-    claim = workloads.claim(class_name, "64Mi")
-    pod = workloads.running(workloads.pod(claim, script=f"echo kept > {DATA}/file; sync"))
-    workloads.remove("Pod", pod)
-    workloads.remove("PersistentVolumeClaim", claim)
-    return claim
-
-
-def claim_again(workloads, claim, class_name, volume):
-    """The claim, for that PersistentVolume, and what a pod finds in it."""
-    spec = claim_spec(class_name, "64Mi") | {"volumeName": volume}
-    workloads.create("PersistentVolumeClaim", spec, claim)
-    pod = workloads.running(workloads.pod(claim))
-    return workloads.sh(pod, f"cat {DATA}/file")
-
-
-def delete_with_its_claim(workloads, volume):
-    workloads.api.patch("PersistentVolume", volume,
-                        {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
-
-
+@pytest.mark.slice
 def test_a_deleted_claim_comes_back_from_the_trash(cluster, workloads, new_class):
     name = new_class(storage_class("kept", keepDeleted="1h"))
-    claim = write_and_delete(workloads, name)
+    claim = workloads.claim(name, "64Mi")
+    written = workloads.running(workloads.pod(claim, script=WRITE))
+    workloads.remove("Pod", written)
+    workloads.remove("PersistentVolumeClaim", claim)
     until(lambda: administration.listed(cluster, "trash list"), "the volume is not in the trash")
     [entry] = administration.listed(cluster, "trash list")
     assert (entry["kubernetes_namespace"], entry["kubernetes_name"]) == ("default", claim)
@@ -67,8 +47,8 @@ def test_a_deleted_claim_comes_back_from_the_trash(cluster, workloads, new_class
     assert restored.returncode == 0, restored.stderr
     administration.apply(cluster, restored.stdout)
     volume = json.loads(restored.stdout)["metadata"]["name"]
-    assert claim_again(workloads, claim, name, volume) == "kept"
-    delete_with_its_claim(workloads, volume)
+    assert claim_again(workloads, claim, name) == written
+    set_reclaim_policy(workloads, volume, "Delete")
     assert not workloads.clean()
     until(lambda: administration.listed(cluster, "trash list"), "the volume is not in the trash")
     [entry] = administration.listed(cluster, "trash list")
@@ -77,44 +57,9 @@ def test_a_deleted_claim_comes_back_from_the_trash(cluster, workloads, new_class
     assert administration.listed(cluster, "trash list") == []
 
 
-def make_old(installation, node, volume_id):
-    """An audit says nothing yet of volumes that are new."""
-    record = node.namespace.path(f"{POOL}/volumes/{volume_id[-36:]}/record.json")
-    record.write_bytes(record_text.sealed(
-        json.loads(record.read_text()) | {"created_at": OLD}))
-    installation.kill_driver(node.name)
-
-
-def test_what_etcd_has_forgotten_is_adopted(cluster, workloads, installation):
-    """As after a restored backup, or in a cluster that was built anew."""
-    claim = workloads.claim("ext4")
-    pod = workloads.running(workloads.pod(claim, script=f"echo kept > {DATA}/file; sync"))
-    volume = workloads.volume_of(claim)
-    volume_id, node = volume["spec"]["csi"]["volumeHandle"], cluster.nodes[workloads.node_of(pod)]
-    workloads.remove("Pod", pod)
-    workloads.api.patch("PersistentVolume", volume["metadata"]["name"],
-                        {"spec": {"persistentVolumeReclaimPolicy": "Retain"}})
-    workloads.remove("PersistentVolumeClaim", claim)
-    workloads.remove("PersistentVolume", volume["metadata"]["name"])
-    make_old(installation, node, volume_id)
-    installation.wait_until_ready()
-    until(lambda: volume_id in administration.audited(cluster).stdout, "the audit does not see it")
-    audit = administration.audited(cluster, "--output=json")
-    assert audit.returncode == 1, audit.stderr
-    [finding] = json.loads(audit.stdout)["findings"]
-    assert (finding["kind"], finding["claim"]) == ("volume-without-pv", f"default/{claim}")
-    adopted = administration.audited(cluster, "--adopt", "--storage-class=ext4")
-    assert adopted.returncode == 0, adopted.stderr
-    administration.apply(cluster, adopted.stdout)
-    [again] = json.loads(adopted.stdout)["items"]
-    assert again["spec"]["csi"]["volumeHandle"] == volume_id
-    assert claim_again(workloads, claim, "ext4", again["metadata"]["name"]) == "kept"
-    delete_with_its_claim(workloads, again["metadata"]["name"])
-
-
-def test_a_class_without_a_pool_uses_the_one_with_room(cluster, workloads):
+def test_a_class_without_a_pool_uses_the_one_with_room(cluster, workloads, new_class):
     """Pool `copying` has less room on each node than pool `default`, but enough for this volume."""
-    claim = workloads.claim("ext4")
+    claim = workloads.claim(new_class(storage_class("any")), "64Mi")
     workloads.running(workloads.pod(claim))
     handle = workloads.volume_of(claim)["spec"]["csi"]["volumeHandle"]
     assert handle.startswith("default:")
@@ -129,7 +74,8 @@ def test_a_class_of_several_pools_uses_the_one_with_room(cluster, workloads, new
 
 @pytest.fixture
 def events(installation):
-    installation.install(**{"events.enabled": "true"})
+    installation.install(**{"events.enabled": True})
+    installation.wait_until_linked()
     yield
     installation.install()
 

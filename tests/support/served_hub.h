@@ -31,8 +31,9 @@ inline LinkPeer::Answerer Saying(const std::string& text) {
 
 // A controller's end of the link, without a router.
 struct ServedHub {
-  explicit ServedHub(const link::HubTimes& times = {.settle = std::chrono::milliseconds(0)})
-      : hub(kDriverName, belief, times), server({&hub.service()}) {}
+  explicit ServedHub(const link::HubTimes& times = {.settle = std::chrono::milliseconds(0)},
+                     std::vector<LostPool> lost = {})
+      : hub(kDriverName, belief, times, std::move(lost)), server({&hub.service()}) {}
 
   std::unique_ptr<LinkPeer> Dial() const { return std::make_unique<LinkPeer>(server.NewChannel()); }
   std::unique_ptr<LinkPeer> Connect(const link::v1::Register& description,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """etcd, apiserver, controller manager, scheduler, snapshot-controller and cluster DNS as processes."""
 
+import shutil
+
 from cluster import network
 from cluster.api import Api
 from cluster.processes import Process, run, until
@@ -32,6 +34,8 @@ class ControlPlane:
         self.admin = authority.kubeconfig("admin", "/O=system:masters/CN=admin")
         self.api = Api(SERVER, authority)
         self.processes = {}
+        self.data = directory / "etcd"
+        self.data.mkdir()
 
     def start(self):
         self.start_etcd()
@@ -51,10 +55,9 @@ class ControlPlane:
         return process
 
     def start_etcd(self):
-        data = self.directory / "etcd"
-        data.mkdir()
-        run("mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", data)
-        self.launch("etcd", "--data-dir", data, f"--listen-client-urls=http://{ETCD}",
+        if not self.data.is_mount():
+            run("mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", self.data)
+        self.launch("etcd", "--data-dir", self.data, f"--listen-client-urls=http://{ETCD}",
                     f"--advertise-client-urls=http://{ETCD}",
                     "--listen-peer-urls=http://127.0.0.1:2380", "--log-level=warn")
 
@@ -93,8 +96,8 @@ class ControlPlane:
                     f"--flex-volume-plugin-dir={self.directory}/none")
 
     def start_snapshot_controller(self):
-        run(self.tools / "kubectl", "--kubeconfig", self.admin, "create", "--filename",
-            self.sidecars.program("snapshot-crds"))
+        run(self.tools / "kubectl", "--kubeconfig", self.admin, "apply", "--server-side",
+            "--filename", self.sidecars.program("snapshot-crds"))
         self.launch("snapshot-controller", GROUP_GATE, "--kubeconfig", self.admin)
 
     def start_dns(self):
@@ -102,6 +105,23 @@ class ControlPlane:
         corefile.write_text(COREFILE.format(address=network.DNS_SERVICE, domain=DNS_DOMAIN,
                                             kubeconfig=self.admin))
         self.launch("coredns", "-conf", corefile)
+
+    def backup(self):
+        """Returns a copy of what etcd has."""
+        copy = self.directory / "backup"
+        self.processes["etcd"].stop()
+        shutil.copytree(self.data, copy)
+        self.start_etcd()
+        until(self.api.is_ready, "the apiserver does not find etcd again")
+        return copy
+
+    def restart_with(self, backup=None):
+        """Everything ends and starts again, with that copy of etcd, or with an empty one."""
+        self.stop()
+        shutil.rmtree(self.data / "member")
+        if backup:
+            shutil.copytree(backup, self.data, dirs_exist_ok=True)
+        self.start()
 
     def stop(self):
         for process in reversed(self.processes.values()):

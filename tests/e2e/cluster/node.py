@@ -15,6 +15,7 @@ from cluster.runtime import Runtime
 
 DISK, COPYING_DISK = "/var/lib/holdfast", "/var/lib/disks/copying"
 COPYING_BYTES = 2 << 30
+STATE = f"{DISK}/state"  # of the driver
 
 
 class Node:
@@ -52,8 +53,23 @@ class Node:
             disk.remove()
             disk.image.unlink()
             disk.make()
-        shutil.rmtree(self.namespace.directory / "kubelet")
-        (self.namespace.directory / "kubelet").mkdir()
+        self.forget_kubelet()
+
+    def reinstall(self):
+        """The crashed node boots from a new system: it has its name and the pools on its disks."""
+        self.forget_kubelet()
+        self.start_runtime()
+        shutil.rmtree(self.namespace.path(STATE))
+        self.kubelet.start()
+
+    def forget_kubelet(self):
+        directory = self.namespace.directory / "kubelet"
+        shutil.rmtree(directory)
+        directory.mkdir()
+
+    def label(self, key, value):
+        """Sets the label, or removes it (None)."""
+        self.api.patch("Node", self.name, {"metadata": {"labels": {key: value}}})
 
     def is_ready(self):
         """Both the cluster and the kubelet must say so: the cluster believes the last word of a

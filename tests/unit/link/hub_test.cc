@@ -203,6 +203,18 @@ TEST_CASE("a node of the same name with another disk is refused, also when the f
   CHECK_FAILS(peer->AwaitEnd(), kAborted, "has connected again");
 }
 
+TEST_CASE("another disk may take the place of one that is declared lost, and of no other") {
+  Controller controller({.settle = kNow}, {{"n1", "default", test::kPoolUuid}});
+  v1::Register broken = RegisterOf("n1");
+  broken.mutable_pools()->mutable_pools(0)->set_problem("input/output error");
+  auto peer = controller.Connect(broken);
+  peer.reset();
+  Await([&] { return controller.hub.CountNodes() == 0; });
+  peer = controller.Connect(RegisterOf("n1", RandomUuid()));
+  CHECK_FAILS(controller.Refusal(RegisterOf("n1", RandomUuid())), kFailedPrecondition,
+              "two nodes of one name");
+}
+
 TEST_CASE("a node that went away is missing, and then forgotten with its volumes") {
   Controller controller({.settle = kNow, .lost_node_retention = kNever});
   Controller forgetful({.settle = kNow, .lost_node_retention = kNow});
