@@ -3,11 +3,13 @@
 
 import http.server
 import os
+import subprocess
 import threading
 
 import pytest
 
 import command
+import driver_fixtures
 
 USAGE, FAILURE = 2, 1
 # Words of the command, the exit code, and what the answer must say. {} is the test's directory, which has an
@@ -120,7 +122,10 @@ def test_without_root(place):
     result = command.run(*words, prefix=user)
     assert result.returncode == FAILURE
     assert "run Holdfast as root" in result.stderr
-    os.chown(place / "state", 65532, 65532)
-    result = command.run(*words, prefix=user)
-    assert result.returncode == FAILURE
-    assert f"pool directory '{place}/pool' must belong to the driver's user (root)" in result.stderr
+    for name in ("state", "pool", "."):
+        os.chown(place / name, 65532, 65532)
+    with subprocess.Popen([*user, driver_fixtures.binary(), *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as driver:
+        readiness = next(line for line in driver.stdout if "ready" in line)
+        driver.terminate()
+    assert "not ready: " in readiness and "run Holdfast as root" in readiness
