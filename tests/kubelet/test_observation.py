@@ -32,7 +32,7 @@ def observed(directory):
 def test_a_driver_that_is_well(observed):
     assert get(observed.port, "/healthz") == (200, "ok\n")
     assert get(observed.port, "/readyz") == (200, "ok\n")
-    assert get(observed.port, "/")[0] == 404
+    assert get(observed.port, "/nothing")[0] == 404
 
 
 def test_a_pool_that_is_gone_makes_it_unready_but_not_dead(observed):

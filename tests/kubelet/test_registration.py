@@ -77,6 +77,7 @@ def test_a_driver_whose_mounts_reach_nobody_is_not_ready_and_says_why(directory)
 def test_a_wrong_directory_is_told_at_the_start(directory):
     driver = Driver(driver_fixtures.binary(), directory)
     driver.server.command.append(f"--kubelet-registration-dir={directory}/none")
-    driver.server.start()
-    assert driver.server.process.wait(30) == 1
+    with shared(directory):
+        driver.server.start()
+        assert driver.server.process.wait(30) == 1
     assert "is this its plugins_registry?" in driver.log()

@@ -21,7 +21,7 @@ TEST_CASE("roles by name") {
   CHECK(*ParseRole("all") == Role::kAll);
   CHECK(*ParseRole("controller") == Role::kController);
   CHECK(*ParseRole("node") == Role::kNode);
-  CHECK_FAILS(ParseRole("both"), kInvalidArgument, "none of: all, controller, node");
+  CHECK_FAILS(ParseRole("both"), kInvalidArgument, "one of: all, controller, node");
 }
 
 TEST_CASE("a whole configuration is checked wherever it came from") {

@@ -40,7 +40,7 @@ std::vector<json> LinesOf(LogLevel level, const Write& write) {
 TEST_CASE("levels by name") {
   CHECK(*ParseLogLevel("debug") == LogLevel::kDebug);
   CHECK(*ParseLogLevel("error") == LogLevel::kError);
-  CHECK_FAILS(ParseLogLevel("trace"), kInvalidArgument, "none of: debug, info, warning, error");
+  CHECK_FAILS(ParseLogLevel("trace"), kInvalidArgument, "one of: debug, info, warning, error");
 }
 
 TEST_CASE("a message is one line with time, level and text") {

@@ -28,8 +28,8 @@ TEST_CASE("names are read back as the values they stand for, and no other text i
                            VolumeState::kFormatted, VolumeState::kDeleting}) {
     CHECK(*ParseVolumeState(ToString(value)) == value);
   }
-  CHECK_FAILS(ParseProvisioning("Thick"), kInvalidArgument, "none of: thick, thin");
-  CHECK_FAILS(ParseAccessType(""), kInvalidArgument, "none of: mount, block");
+  CHECK_FAILS(ParseProvisioning("Thick"), kInvalidArgument, "one of: thick, thin");
+  CHECK_FAILS(ParseAccessType(""), kInvalidArgument, "one of: mount, block");
   CHECK_FAILS(ParseAccessMode("ANY_NODE_WRITER"), kInvalidArgument, "SINGLE_NODE_WRITER");
   CHECK_FAILS(ParseVolumeState("unknown"), kInvalidArgument, "allocating");
 }
