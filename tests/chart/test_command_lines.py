@@ -81,11 +81,11 @@ def start_pod():
 
 @pytest.fixture
 def kubelet(tmp_path):
-    """kubelet's directory."""
-    (tmp_path / "kubelet").mkdir()
-    with shared(tmp_path / "kubelet"):
-        (tmp_path / "kubelet/plugins_registry").mkdir()
-        yield tmp_path / "kubelet"
+    """kubelet's directory; names are short, because a socket's path is."""
+    (tmp_path / "k").mkdir()
+    with shared(tmp_path / "k"):
+        (tmp_path / "k/r").mkdir()
+        yield tmp_path / "k"
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def start(tmp_path, link_host, kubelet, start_pod):
             "--node-id": NODE, "--pool": f"default=file:{tmp_path}/pool",
             "--link-controller": f"{HOST}:{port}", "--link-token": token,
             "--link-tls": write_secret(rendered, "holdfast-link-node", tmp_path / "tls-n"),
-            **({"--kubelet-registration-dir": kubelet / "plugins_registry"} if "--kubelet-registration-dir" in
+            **({"--kubelet-registration-dir": kubelet / "r"} if "--kubelet-registration-dir" in
                " ".join(rendered.flags("node")) else {})})
         return start_pod(controller), start_pod(node)
 

@@ -13,7 +13,7 @@ from rendering import NAMESPACE
 from value_sets import VALUE_SETS
 
 # Kinds whose definitions only their own projects install.
-NEEDS_OTHERS = {"cert-manager", "Prometheus operator"}
+NEEDS_OTHERS = {"cert-manager", "Prometheus operator and Grafana"}
 NEEDS_SNAPSHOTS = {name for name in VALUE_SETS if name.startswith("snapshots")}
 
 

@@ -30,7 +30,7 @@ else:
 
 def deployments(release, namespace):
     rendered = render(release=release)
-    return [{"namespace": namespace, **found["metadata"]} for found in rendered.all("Deployment")]
+    return [{**found["metadata"], "namespace": namespace} for found in rendered.all("Deployment")]
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_kubernetes_takes_what_the_chart_gives(name, version):
 @pytest.mark.parametrize("version", KUBERNETES)
 def test_the_check_finds_a_misspelt_field_and_a_wrong_type(version):
     text = render().text
-    for wrong in (text.replace("serviceName:", "servicename:"),
+    for wrong in (text.replace("serviceAccountName:", "serviceaccountName:"),
                   text.replace("replicas: 1", "replicas: one")):
         assert wrong != text
         assert validate(wrong, version)[0] != 0

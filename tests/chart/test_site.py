@@ -12,7 +12,8 @@ SIDECARS = {"provisioner", "resizer", "snapshotter", "attacher", "health-monitor
 
 @pytest.fixture(name="site")
 def site_fixture():
-    return render("node.sidecars=true", text=value_sets.SITE)
+    return render("node.sidecars=true", "snapshots.enabled=true", "attachRequired=true",
+                  text=value_sets.SITE)
 
 
 def containers(rendered):

@@ -15,11 +15,11 @@ EVENTS = ("", "events", ["list", "watch", "create", "update", "patch"])
 
 def are_on(rendered):
     """Returns whether snapshots are on; all that belongs to them is there or none of it."""
+    roles = {role["metadata"]["name"].split("-", 1)[1]: role for role in rendered.all("ClusterRole")}
     said = {"snapshotter" in rendered.containers("controller"),
             bool(rendered.all("VolumeSnapshotClass")),
-            bool([role for role in rendered.all("ClusterRole")
-                  if role["metadata"]["name"] == "holdfast-snapshotter"]),
-            "volumesnapshots" in str(rendered.one("ClusterRole", "holdfast-provisioner"))}
+            "snapshotter" in roles,
+            "volumesnapshots" in str(roles["provisioner"])}
     [said] = said
     if not said:
         assert "snapshot" not in rendered.text

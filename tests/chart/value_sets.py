@@ -77,8 +77,6 @@ snapshotter: *sidecar
 attacher: *sidecar
 registrar: *sidecar
 healthMonitor: {{enabled: true, extraArgs: [--v=5]}}
-snapshots: {{enabled: true}}
-attachRequired: true
 """
 CEPH = """
 pools:
