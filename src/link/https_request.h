@@ -21,9 +21,10 @@ struct HttpsAnswer {
   std::string body;  // at most 1 MiB
 };
 
-// Thread-safe. Resolves the name, which takes as long as the host's resolver does, and then takes at most
-// five seconds. The certificate must name the host (RFC 6125), and TLS be 1.2 or newer. Follows no
-// redirection. UNAVAILABLE: there was no complete answer, or a larger one; INVALID_ARGUMENT: `server`.
+// Thread-safe. Resolves the name, which takes as long as the host's resolver does, and then takes
+// at most five seconds. The certificate must name the host (RFC 6125), and TLS be 1.2 or newer.
+// Follows no redirection. UNAVAILABLE: there was no complete answer, or a larger one;
+// INVALID_ARGUMENT: `server`.
 [[nodiscard]] absl::StatusOr<HttpsAnswer> Send(const HttpsRequest& request);
 
 }  // namespace holdfast::link

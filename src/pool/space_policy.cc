@@ -23,7 +23,8 @@ absl::StatusOr<double> ParseNumber(std::string_view key, std::string_view text, 
 
 // "90%" as 0.9.
 absl::StatusOr<double> ParsePercent(std::string_view key, std::string_view text) {
-  if (!text.ends_with('%')) return InvalidArgument("{}='{}' must be a percentage, such as 90%", key, text);
+  if (!text.ends_with('%'))
+    return InvalidArgument("{}='{}' must be a percentage, such as 90%", key, text);
   text.remove_suffix(1);
   ASSIGN_OR_RETURN(const double percent, ParseNumber(key, text, 0, 100));
   return percent / 100;
@@ -38,7 +39,8 @@ absl::Status SetReserve(SpacePolicy& space, std::string_view text) {
   } else {
     const auto bytes = ParseBytes(text);
     if (!bytes.ok()) {
-      return InvalidArgument("reserve='{}' must be a percentage or a size, such as 5% or 20Gi", text);
+      return InvalidArgument("reserve='{}' must be a percentage or a size, such as 5% or 20Gi",
+                             text);
     }
     space.reserve_bytes = *bytes;
   }
