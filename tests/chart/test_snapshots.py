@@ -53,7 +53,7 @@ def test_the_sidecar_is_called_like_the_others():
                                                  "snapshotter"]
     sidecar = rendered.container("controller", "snapshotter")
     assert sidecar["image"] == "registry.k8s.io/sig-storage/csi-snapshotter:v8.7.0"
-    assert sidecar["args"] == ["--csi-address=/csi/csi.sock", "--timeout=60s",
+    assert sidecar["args"] == ["--csi-address=/csi/csi.sock", "--timeout=60s", "--leader-election",
                                "--extra-create-metadata", "--kube-api-qps=50",
                                "--kube-api-burst=100"]
     resizer = rendered.container("controller", "resizer")
