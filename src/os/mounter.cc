@@ -118,7 +118,9 @@ absl::Status MountFilesystem(const DeviceMount& mount, const RequestPath& target
   ASSIGN_OR_RETURN(const UniqueFd handle, target.OpenHandle());
   const Context context(mnt_new_context(), &mnt_free_context);
   if (context == nullptr) return OsError(ENOMEM, "cannot prepare a mount");
-  int rc = Prepare(context.get(), mount, fmt::format("/proc/self/fd/{}", handle.get()));
+  // With the dot, because move_mount(2), which libmount uses since 2.39, does not follow the link
+  // itself.
+  int rc = Prepare(context.get(), mount, fmt::format("/proc/self/fd/{}/.", handle.get()));
   if (rc != 0) return OsError(-rc, fmt::format("cannot prepare to mount '{}'", mount.device));
   rc = mnt_context_mount(context.get());
   if (rc == 0) return absl::OkStatus();
