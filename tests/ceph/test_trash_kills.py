@@ -65,7 +65,7 @@ def test_deletion_into_the_trash(kind, driver, kill_point, ceph):  # noqa: F811
     some_kills(driver, kill_point, lambda number: Kept(driver, kind, number), Kept.delete, check)
 
 
-@pytest.mark.parametrize("kind", [pytest.param("snapshot", marks=pytest.mark.slice), "volume"])
+@pytest.mark.parametrize("kind", ["snapshot", "volume"])
 def test_restore_from_the_trash(kind, driver, kill_point, ceph):  # noqa: F811
     """It is in the trash or restored, and a repetition restores it."""
     driver.restart()
@@ -86,7 +86,7 @@ def test_restore_from_the_trash(kind, driver, kill_point, ceph):  # noqa: F811
     assert steps >= 4
 
 
-@pytest.mark.parametrize("kind", ["snapshot", pytest.param("volume", marks=pytest.mark.slice)])
+@pytest.mark.parametrize("kind", ["snapshot", "volume"])
 def test_purge_of_the_trash(kind, driver, kill_point, ceph):  # noqa: F811
     """What is still listed can be restored, and anything else ends by itself. The image of the
     volume goes with its snapshot, which is deleted later."""
