@@ -42,9 +42,8 @@ struct ImageFacts {
 [[nodiscard]] absl::StatusOr<bool> HoldsData(const CephPool& pool, const std::string& name,
                                              Bytes begin);
 
-// The bytes of the objects that the image has for itself, as far as whole objects show; 0 if it has
-// snapshots, because of them most cannot be freed, and if there is no such image. Reads as
-// HoldsData.
+// The bytes of the image's own objects, counted as whole objects. 0 if the image does not exist, or
+// has snapshots, which would keep most of these objects. Takes as long as HoldsData.
 [[nodiscard]] absl::StatusOr<Bytes> DataWithoutSnapshots(const CephPool& pool,
                                                          const std::string& name);
 

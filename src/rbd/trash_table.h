@@ -26,7 +26,7 @@ struct TrashedRecord {
 // nothing changed, if what is stored is not what was read any more.
 class TrashTable final {
  public:
-  // NOT_FOUND if there is no such entry.
+  // NOT_FOUND if the entry does not exist.
   [[nodiscard]] static absl::StatusOr<TrashedRecord> Read(const CephPool& pool,
                                                           const std::string& key);
 

@@ -11,7 +11,7 @@
 
 namespace holdfast::server {
 
-// Prometheus' text format; its version is no matter to other readers of plain text.
+// Prometheus' text format. Other readers ignore the version.
 inline constexpr char kPlainText[] = "text/plain; version=0.0.4; charset=utf-8";
 
 struct HttpAnswer {

@@ -3,6 +3,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -416,3 +417,9 @@ def test_versions_are_the_projects():
     version = re.search(r"project\(holdfast VERSION (\S+)", cmake)[1]
     assert chart["version"] == chart["appVersion"] == version
     assert render().container("node", "holdfast")["image"] == f"holdfast:{version}"
+
+
+def test_the_table_of_the_values_is_in_step():
+    checked = subprocess.run([CHART.parents[1] / "scripts/chart-values", "--check"],
+                             capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
